@@ -8,8 +8,8 @@ import { STATE_OFFSETS, WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
 import { registerNumber } from '../src/flow/steps.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
 import { evaluateHook, type HookState } from '../src/instrument/dsl/evaluate-hook.test-support.ts';
+import type { PayloadItem } from '../src/instrument/layout/payload-code.ts';
 import { Allocator, type PayloadAllocation } from '../src/instrument/machine/allocate.ts';
-import type { PayloadItem } from '../src/instrument/machine/placed-form.ts';
 import type { PointState, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { Lockstep, type Outcome, randomGenerator } from './lockstep/lockstep.test-support.ts';
@@ -161,20 +161,20 @@ class Trials {
         ? { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used, most: VECTORS.used } }
         : PLAN;
     const allocator = new Allocator(compileHook(hook, code, place), plan);
-    const found = allocator.allocate(sabotage.point?.(point) ?? point, { literals: LITERALS });
+    const found = allocator.allocate(sabotage.point?.(point) ?? point);
     if (found.kind === 'refusal') return undefined;
-    const allocation = { ...found, items: sabotage.items?.(found.items) ?? found.items };
+    const items = sabotage.items?.(found.code.items) ?? found.code.items;
     const machine = this.#machine;
     machine.randomize(random, 'random', pick(random, EXECS), MODE);
     machine.setWindow(PERSISTENT);
     const before = new WaveState(machine.initial.slice(), this.#waveSize);
     const base = BigInt(before.scalar(PERSISTENT)) | (BigInt(before.scalar(PERSISTENT + 1)) << 32n);
-    const at = machine.place(wordsOf(allocation.items, base), MODE);
+    const at = machine.place(wordsOf(items, base, LITERALS), MODE);
     const data = machine.initialMemory.slice();
     const state = this.#state(before, base, data);
     evaluateHook(hook, state);
     const outcome = machine.run(at, 'reference', 100_000);
-    return { allocation, wrong: this.#wrong(outcome, { state, before, point, data }) };
+    return { allocation: found, wrong: this.#wrong(outcome, { state, before, point, data }) };
   }
 
   #state(before: WaveState, base: bigint, data: Uint32Array): HookState {
@@ -236,7 +236,7 @@ const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   'a literal is another one': {
     items: (items) =>
       items.map((item) =>
-        item.kind === 'instruction' && item.fixup ? { ...item, fixup: { ...item.fixup, addend: 4 } } : item,
+        item.kind === 'instruction' && item.literal ? { ...item, literal: { ...item.literal, addend: 4 } } : item,
       ),
   },
 };

@@ -60,7 +60,7 @@ function found(text: string, processor: string, waveSize: 32 | 64, prepare: (sta
   machine.setWindow(BASE);
   prepare(machine.initial);
   const state = machine.initial.slice();
-  const words = wordsOf(result.items, pair(BigInt(state[BASE]!), BigInt(state[BASE + 1]!)));
+  const words = wordsOf(result.code.items, pair(BigInt(state[BASE]!), BigInt(state[BASE + 1]!)));
   const { memory, fault } = machine.run(machine.place(words, 0x3f0), 'reference');
   assert.equal(fault, undefined);
   const dword = (index: number): bigint => BigInt(memory[index]!);

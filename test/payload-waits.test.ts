@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { registerNumber } from '../src/flow/steps.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
+import type { PayloadItem } from '../src/instrument/layout/payload-code.ts';
 import { Allocator } from '../src/instrument/machine/allocate.ts';
 import { hasCounter } from '../src/instrument/machine/payload-waits.ts';
-import type { PayloadItem } from '../src/instrument/machine/placed-form.ts';
 import type { PointState, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
 import type { RegisterRange } from '../src/ir/effects.ts';
 import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
@@ -72,23 +72,20 @@ for (const [processor, waveSize] of [
       const { hook } = new RandomHook(random());
       const payloads = compileHook(hook, { target: targetFor(processor), waveSize });
       const inFlight = randomPending(processor, random);
-      const result = new Allocator(payloads, PLAN).allocate(
-        {
-          live: { active: 0n, inactive: 0n },
-          ...{ isSccLive: false, inFlight, unknownInFlight: new Set(), gprIndexing: false },
-        },
-        { literals: [0, 0] },
-      );
+      const result = new Allocator(payloads, PLAN).allocate({
+        live: { active: 0n, inactive: 0n },
+        ...{ isSccLive: false, inFlight, unknownInFlight: new Set(), gprIndexing: false },
+      });
       if (result.kind === 'refusal') continue;
-      const early = tooEarly(result.items, inFlight, processor, waveSize);
+      const early = tooEarly(result.code.items, inFlight, processor, waveSize);
       assert.equal(early, undefined, `seed ${seed}`);
       const isWait = (item: PayloadItem): boolean => {
         if (item.kind !== 'instruction') return false;
         const code = decoderFor(processor, waveSize).decode(new DataView(bytesOf(item.words).buffer), 0);
         return typeof code !== 'string' && effectsOf(code).waits.size > 0;
       };
-      const without = result.items.slice(result.items.findIndex((item) => !isWait(item)));
-      if (without.length === result.items.length) continue;
+      const without = result.code.items.slice(result.code.items.findIndex((item) => !isWait(item)));
+      if (without.length === result.code.items.length) continue;
       waited++;
       if (tooEarly(without, inFlight, processor, waveSize) !== undefined) found++;
     }

@@ -44,14 +44,14 @@ export function fullSave(codeObject: CodeObject, kernelName: string): FullSave |
   const addresses = own.blocks.flatMap(({ instructions }) => instructions.map(({ offset }) => offset));
   const indices = new Map(addresses.map((address, index) => [address, index]));
   const state = everythingIsLive(code);
-  const first = allocator.allocate(state, { literals: [0] });
+  const first = allocator.allocate(state);
   if (first.kind === 'refusal') return undefined;
   const instrumented = rewriter.rewrite({
     edit: ({ offset }) => {
       const index = indices.get(offset);
-      const payload =
-        index === undefined ? undefined : allocator.allocate(state, { literals: [index * COUNTER_BYTES] });
-      return payload?.kind === 'allocation' ? { before: payload.items } : undefined;
+      if (index === undefined) return undefined;
+      const numbers = [index * COUNTER_BYTES];
+      return { before: [{ kind: 'payload', code: first.code, numbers, point: offset }] };
     },
     variables: [{ symbol: SYMBOL, sizeBytes: addresses.length * COUNTER_BYTES, alignmentBytes: COUNTER_BYTES }],
     kernelChanges: (name) =>

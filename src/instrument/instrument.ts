@@ -190,7 +190,7 @@ export class CodeRewriter {
     const movable = this.#movable;
     if (options.isApart) this.#expectApart();
     const { laidOut, newEntries, nopCount } = this.#layOutCode(movable);
-    const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
+    const map = this.#mapWith(laidOut.map);
     const natives = this.#options.keepsNatives && !options.isApart ? nativeKernels(this.lifted, newEntries) : undefined;
     return {
       bytes: options.isApart
@@ -211,6 +211,14 @@ export class CodeRewriter {
       wasLinked: this.#wasLinked,
       pinned: source.pinned,
     };
+  }
+
+  /** With what the code object says of earlier rewritings. */
+  #mapWith(map: PcMap): PcMap {
+    const earlier = readPcMap(this.#codeObject.elf);
+    if (!earlier) return map;
+    earlier.columns.addAll(map.columns);
+    return new PcMap(earlier.columns);
   }
 
   #layOutCode({ blocks, entries }: MovableCode): NewCode {

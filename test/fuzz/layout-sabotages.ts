@@ -30,7 +30,7 @@ const inMovable = (name: string, from: string, to: string, noticedBy: string[]):
 });
 
 export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
-  inIslands('nothing stands among glued items', '|| item.isGlued || at', '|| at', layOut('are glued')),
+  inIslands('nothing stands among glued items', '|| isGlued(item) || at', '|| at', layOut('are glued')),
   inIslands(
     'none before the label of an address',
     ' || this.#isAddressRead(index))',
@@ -83,7 +83,12 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
   inIslands('the place at the branch is none', '.index]! <= low)', '.index]! < low)', layOut('a far branch')),
   inIslands('room for the branch around', 'if (pool.isPassed) at += DWORD_BYTES;', '', layOut('in straight code')),
   inLayOut('where the branch around ends', '(1 + islandCount)', '(islandCount)', layOut('in straight code')),
-  inLayOut('whose the branch around is', 'this.#rows.at(-1)?.origin', 'undefined', layOut('what it is, and whose')),
+  inLayOut(
+    'whose the branch around is',
+    'this.#rows.at(this.#rows.length - 1).origin',
+    'undefined',
+    layOut('what it is, and whose'),
+  ),
   inLayOut('whose an island is', "'island', island.origin", "'island', undefined", layOut('belongs to')),
   inLayOut(
     'whose a payload is',

@@ -2,7 +2,8 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
-import type { Payload, PayloadLabel, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
+import type { PayloadLabel } from '../layout/payload-code.ts';
+import type { Payload, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
 import { low, PayloadBuilder, type Placeholder, type RegisterPart } from '../machine/payload-builder.ts';
 import { compiled, HookArithmetic, joined, piecesOf } from './arithmetic.ts';
 import { GlobalMemory, type VariablePlace } from './global-memory.ts';

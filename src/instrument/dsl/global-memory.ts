@@ -1,6 +1,7 @@
 /** Accesses of hooks to global memory, and the one place that knows where the variables of a tool are. */
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
-import type { PointLiteral, VirtualRegister } from '../machine/machine-code.ts';
+import type { PointLiteral } from '../layout/payload-code.ts';
+import type { VirtualRegister } from '../machine/machine-code.ts';
 import { high, type PayloadBuilder, part, type RegisterPart } from '../machine/payload-builder.ts';
 import { compiled, piecesOf } from './arithmetic.ts';
 import type { AtomicOperator, Bits, HookValue, Spread, Uniform } from './hook.ts';

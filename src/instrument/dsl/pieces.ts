@@ -1,6 +1,7 @@
 /** Values of a hook while it is compiled: dwords that are known, or in registers. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { PointLiteral, SymbolHalf, VirtualRegister } from '../machine/machine-code.ts';
+import type { PointLiteral, SymbolHalf } from '../layout/payload-code.ts';
+import type { VirtualRegister } from '../machine/machine-code.ts';
 import { high, low, type PayloadBuilder, type Placeholder, type RegisterPart } from '../machine/payload-builder.ts';
 
 /** Of a register: text is one of the application's. */

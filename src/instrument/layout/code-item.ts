@@ -4,6 +4,8 @@
  * An *image address* is an address in the address space of a code object's own file. A *point* is an original
  * instruction, by its image address.
  */
+import { DWORD_BYTES } from './branches.ts';
+import type { Half, PayloadCode, PayloadItem } from './payload-code.ts';
 
 /** A place in code that is not known before it is laid out; labels are told apart by identity. */
 export class Label {
@@ -28,8 +30,6 @@ export type LiteralFixup =
    * it needs neither SCC nor a register.
    */
   | ({ readonly kind: 'absolute'; readonly half: Half } & SymbolPlace)
-  /** A number, 32 bits of which count: instructions that differ in it alone share their words. */
-  | { readonly kind: 'number'; readonly value: number }
   /**
    * Half of `target` minus the place of `from`, which stands behind an s_getpc_b64. A number is an image
    * address and means just that one, whatever became of the code there.
@@ -48,8 +48,6 @@ export type LiteralFixup =
 export interface NewCodeOf {
   readonly origin: number;
 }
-
-export type Half = 'low' | 'high';
 
 /** Whose an item is, for the map between new and old addresses. */
 interface Owned {
@@ -89,14 +87,32 @@ export type CodeItem =
    * where there is none.
    */
   | ({ readonly kind: 'branch'; readonly words: readonly number[]; readonly target: Label | number } & Owned)
+  /** Code that serves `point`; `numbers` are the literals that it has there and not elsewhere. */
+  | {
+      readonly kind: 'payload';
+      readonly code: PayloadCode;
+      readonly numbers: readonly number[];
+      readonly point: number;
+    }
   /** The next item stands at a multiple of `sizeBytes`; what is skipped is filled with s_nop. */
   | { readonly kind: 'align'; readonly sizeBytes: number };
 
-/** An item that becomes code. */
-export type PlacedItem = Extract<CodeItem, { readonly words: readonly number[] }>;
+/** One instruction. */
+export type InstructionItem = Extract<CodeItem, { readonly words: readonly number[] }>;
 
-export const hasWords = (item: CodeItem): item is PlacedItem => 'words' in item;
+/** An item that becomes code. */
+export type PlacedItem = InstructionItem | Extract<CodeItem, { readonly kind: 'payload' }>;
+
+export const isPlaced = (item: CodeItem): item is PlacedItem => item.kind !== 'label' && item.kind !== 'align';
+
+export const sizeBytesOf = (item: PlacedItem): number =>
+  item.kind === 'payload' ? item.code.bytes.length : item.words.length * DWORD_BYTES;
+
+/** Payloads come back, and something may stand behind them. */
+export const endsFlow = (item: CodeItem | PayloadItem): boolean => 'endsFlow' in item && item.endsFlow === true;
+export const isGlued = (item: CodeItem | PayloadItem): boolean => 'isGlued' in item && item.isGlued === true;
 
 /** What tools add; what laying out code adds by itself is none. */
 export const isPayload = (item: CodeItem): boolean =>
-  hasWords(item) && item.origin === undefined && item.point !== undefined && !item.keepsWay;
+  item.kind === 'payload' ||
+  (isPlaced(item) && item.origin === undefined && item.point !== undefined && !item.keepsWay);

@@ -14,9 +14,10 @@ import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { isGetPc } from '../../lift/address-sequence.ts';
 import { functionSymbols, type LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
-import { type CodeItem, type Half, Label } from './code-item.ts';
+import { type CodeItem, Label } from './code-item.ts';
 import { type CodeEntry, type PcUse, wordsOf } from './compose.ts';
 import { type LayoutCode, layoutCodeFor } from './layout-code.ts';
+import type { Half } from './payload-code.ts';
 
 export interface NamedEntry extends CodeEntry {
   readonly name: string;

@@ -6,11 +6,9 @@
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import { type CodeItem, Label, type NewCodeOf } from './code-item.ts';
+import { DWORD_BYTES, displacement, MAX_DWORDS } from './branches.ts';
+import { type CodeItem, endsFlow, isGlued, isPlaced, Label, type NewCodeOf, sizeBytesOf } from './code-item.ts';
 
-export const DWORD_BYTES = 4;
-/** Dwords in 16 bits with a sign, from the instruction behind the branch (RDNA3 ISA 16.5, S_BRANCH). */
-const [MIN_DWORDS, MAX_DWORDS] = [-(2 ** 15), 2 ** 15 - 1];
 /** Islands are looked for so much nearer, because more of them may come between. */
 const REACH_BYTES = MAX_DWORDS * DWORD_BYTES - 8192;
 /** Islands of this much code stand together. */
@@ -43,12 +41,6 @@ export interface BranchPlan {
   addressOf(place: BranchTarget | NewCodeOf): number;
   /** Where the branch of an index goes: its target, or an island. */
   targetOf(index: number): BranchTarget;
-}
-
-/** The 16 bits that lead from behind a branch to a target; undefined where it is too far. */
-export function displacement(behind: number, target: number): number | undefined {
-  const dwords = (target - behind) / DWORD_BYTES;
-  return dwords >= MIN_DWORDS && dwords <= MAX_DWORDS && Number.isInteger(dwords) ? dwords & 0xffff : undefined;
 }
 
 /** Where an island leads. */
@@ -133,7 +125,7 @@ class Planner implements BranchPlan {
     for (const [index, item] of this.#items.entries()) {
       if (item.kind === 'label') this.#labels.set(item.label, at);
       else if (item.kind === 'align') at = alignUp(at, item.sizeBytes);
-      else at += item.words.length * DWORD_BYTES;
+      else at += sizeBytesOf(item);
       this.#ends[index] = at;
       const pool = this.pools.get(index);
       if (!pool) continue;
@@ -227,9 +219,9 @@ class Planner implements BranchPlan {
     let stretch = this.#start + POOL_BYTES;
     for (const [index, item] of this.#items.entries()) {
       const at = this.#ends[index]!;
-      if (!('words' in item) || item.isGlued || at < stretch) continue;
+      if (!isPlaced(item) || isGlued(item) || at < stretch) continue;
       // What is glued together may reach into the next stretch: the place behind it is taken then.
-      const isPassed = !item.endsFlow;
+      const isPassed = !endsFlow(item);
       if (isPassed && (at < stretch + POOL_BYTES - 64 || this.#isAddressRead(index))) continue;
       sites.push({ index, isPassed });
       stretch += (1 + Math.floor((at - stretch) / POOL_BYTES)) * POOL_BYTES;

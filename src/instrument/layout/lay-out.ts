@@ -6,10 +6,12 @@
 import { alignUp } from '../../base/align.ts';
 import { assert, WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import type { CodeItem, Half, Label, LiteralFixup, PlacedItem } from './code-item.ts';
-import { type BranchPlan, DWORD_BYTES, displacement, nextPlace, planBranches } from './islands.ts';
+import { DWORD_BYTES, displacement } from './branches.ts';
+import type { CodeItem, InstructionItem, Label, LiteralFixup } from './code-item.ts';
+import { type BranchPlan, nextPlace, planBranches } from './islands.ts';
 import type { LayoutCode } from './layout-code.ts';
-import { type PcKind, PcMap, type PcRow } from './pc-map.ts';
+import type { Half, PointLiteral } from './payload-code.ts';
+import { type PcKind, PcMap, PcRows } from './pc-map.ts';
 
 /** A literal that the loader fills in: half of the loaded address of a symbol and more. */
 export interface LiteralRelocation {
@@ -49,7 +51,7 @@ class Emitter {
   readonly #code: LayoutCode;
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
-  readonly #rows: PcRow[] = [];
+  readonly #rows = new PcRows();
   readonly #relocations: LiteralRelocation[] = [];
   #at: number;
 
@@ -70,7 +72,8 @@ class Emitter {
         const [at, end] = [this.#at, alignUp(this.#at, item.sizeBytes)];
         while (this.#at < end) this.#put([this.#code.nop]);
         this.#addRow(at, 'filler', undefined);
-      } else if (item.kind !== 'label') this.#place(item, index);
+      } else if (item.kind === 'payload') this.#payload(item);
+      else if (item.kind !== 'label') this.#place(item, index);
       const pool = this.#plan.pools.get(index);
       if (!pool) continue;
       if (pool.isPassed) this.#passBy(pool.islands.length);
@@ -92,7 +95,29 @@ class Emitter {
     };
   }
 
-  #place(item: PlacedItem, index: number): void {
+  #payload({ code, numbers, point }: Extract<CodeItem, { readonly kind: 'payload' }>): void {
+    const start = this.#at;
+    const numberOf = (value: number | PointLiteral): number => {
+      const known = typeof value === 'number' ? value : numbers[value.pointLiteral];
+      assert(known !== undefined, () => 'the point has all literals of the payload');
+      return known;
+    };
+    this.#bytes.set(code.bytes, start - this.#start);
+    for (const { at, literal } of code.fixups) {
+      if ('pointLiteral' in literal) this.#view.setUint32(start - this.#start + at, numberOf(literal), true);
+      else {
+        const { half, symbol, addend } = literal;
+        this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend) });
+      }
+    }
+    for (const sizeBytes of code.sizesBytes) {
+      const at = this.#at;
+      this.#at += sizeBytes;
+      this.#addRow(at, 'payload', point);
+    }
+  }
+
+  #place(item: InstructionItem, index: number): void {
     const at = this.#at;
     if (item.kind === 'branch') this.#branch(item.words, this.#plan.addressOf(this.#plan.targetOf(index)));
     else {
@@ -106,13 +131,13 @@ class Emitter {
   #passBy(islandCount: number): void {
     const at = this.#at;
     this.#branch(this.#code.branch, at + DWORD_BYTES * (1 + islandCount));
-    this.#addRow(at, 'branch', this.#rows.at(-1)?.origin);
+    this.#addRow(at, 'branch', this.#rows.at(this.#rows.length - 1).origin);
   }
 
   /** For what was put from `address` on. */
   #addRow(address: number, kind: PcKind, origin: number | undefined): void {
     const sizeBytes = this.#at - address;
-    if (sizeBytes > 0) this.#rows.push({ address, sizeBytes, origin, kind });
+    if (sizeBytes > 0) this.#rows.add(address, sizeBytes, origin, kind);
   }
 
   #put(words: readonly number[]): void {
@@ -139,10 +164,6 @@ class Emitter {
       this.#relocations.push({ address, half, symbol, addend });
       return;
     }
-    if (fixup.kind === 'number') {
-      this.#view.setUint32(address - this.#start, fixup.value, true);
-      return;
-    }
     const { target } = fixup;
     const place = typeof target === 'number' ? target : this.#plan.addressOf(target);
     const distance = BigInt(place - this.#plan.addressOf(fixup.from));
@@ -151,7 +172,7 @@ class Emitter {
   }
 }
 
-function kindOf({ origin, point, keepsWay }: PlacedItem): PcKind {
+function kindOf({ origin, point, keepsWay }: InstructionItem): PcKind {
   if (keepsWay) return 'branch';
   if (origin !== undefined) return 'original';
   return point === undefined ? 'filler' : 'payload';

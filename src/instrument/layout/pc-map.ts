@@ -26,10 +26,6 @@ export interface PcRow {
   readonly kind: PcKind;
 }
 
-type OriginalRow = PcRow & { readonly origin: number };
-
-const isOriginal = (row: PcRow): row is OriginalRow => row.kind === 'original' && row.origin !== undefined;
-
 const KINDS: readonly PcKind[] = ['original', 'payload', 'island', 'branch', 'filler'];
 /** "WWPC", then the version. */
 const MAGIC = 0x43505757;
@@ -38,22 +34,88 @@ const HEADER_BYTES = 12;
 /** Bytes of an instruction are a multiple of it, and so are addresses. */
 const DWORD_BYTES = 4;
 
+/** In place of an origin that there is not. */
+const NO_ORIGIN = -1;
+const FIRST_CAPACITY = 1024;
+
+/** Rows to be, column by column: code has many. */
+export class PcRows {
+  length = 0;
+  addresses = new Float64Array(FIRST_CAPACITY);
+  sizesBytes = new Float64Array(FIRST_CAPACITY);
+  origins = new Float64Array(FIRST_CAPACITY);
+  /** Indices of `KINDS`. */
+  kinds = new Uint8Array(FIRST_CAPACITY);
+
+  add(address: number, sizeBytes: number, origin: number | undefined, kind: PcKind): void {
+    const at = this.length++;
+    if (at === this.addresses.length) this.#grow();
+    this.addresses[at] = address;
+    this.sizesBytes[at] = sizeBytes;
+    this.origins[at] = origin ?? NO_ORIGIN;
+    this.kinds[at] = KINDS.indexOf(kind);
+  }
+
+  addAll(other: PcRows): void {
+    for (let i = 0; i < other.length; i++) {
+      const { address, sizeBytes, origin, kind } = other.at(i);
+      this.add(address, sizeBytes, origin, kind);
+    }
+  }
+
+  at(index: number): PcRow {
+    const origin = this.origins[index]!;
+    return {
+      address: this.addresses[index]!,
+      sizeBytes: this.sizesBytes[index]!,
+      origin: origin === NO_ORIGIN ? undefined : origin,
+      kind: KINDS[this.kinds[index]!]!,
+    };
+  }
+
+  #grow(): void {
+    const grown = <T extends Float64Array | Uint8Array>(made: T, old: T): T => {
+      made.set(old);
+      return made;
+    };
+    const capacity = this.length * 2;
+    this.addresses = grown(new Float64Array(capacity), this.addresses);
+    this.sizesBytes = grown(new Float64Array(capacity), this.sizesBytes);
+    this.origins = grown(new Float64Array(capacity), this.origins);
+    this.kinds = grown(new Uint8Array(capacity), this.kinds);
+  }
+}
+
+const ORIGINAL = KINDS.indexOf('original');
+
 /**
  * Rows in the order of their addresses, without a gap in the code of one rewriting. Code that was rewritten
  * twice has rows for both: the origin of a row may have a row of its own.
  */
 export class PcMap {
-  readonly rows: readonly PcRow[];
-  /** The rows of instructions that are original, by origin. */
-  #originals: readonly OriginalRow[] | undefined;
+  readonly columns: PcRows;
+  #rows: readonly PcRow[] | undefined;
+  /** Indices of the rows of instructions that are original, by origin. */
+  #originals: Uint32Array | undefined;
 
-  constructor(rows: readonly PcRow[]) {
-    this.rows = rows;
+  constructor(rows: PcRows | readonly PcRow[]) {
+    if (rows instanceof PcRows) this.columns = rows;
+    else {
+      this.columns = new PcRows();
+      for (const { address, sizeBytes, origin, kind } of rows) this.columns.add(address, sizeBytes, origin, kind);
+    }
+  }
+
+  get rows(): readonly PcRow[] {
+    this.#rows ??= Array.from({ length: this.columns.length }, (_, index) => this.columns.at(index));
+    return this.#rows;
   }
 
   /** The row that holds a byte of new code. */
   rowAt(address: number): PcRow | undefined {
-    const row = this.rows[firstAt(this.rows, (each) => each.address > address) - 1];
+    const { addresses, length } = this.columns;
+    const index = firstAt(length, (each) => addresses[each]! > address) - 1;
+    const row = index < 0 ? undefined : this.columns.at(index);
     return row && address < row.address + row.sizeBytes ? row : undefined;
   }
 
@@ -73,33 +135,48 @@ export class PcMap {
 
   /** Where the instruction from an old address is now, as itself and not as what serves it. */
   newAddressOf(origin: number): number | undefined {
-    const row = this.#byOrigin[this.#firstFrom(origin)];
+    const row = this.#original(this.#firstFrom(origin));
     return row?.origin === origin ? row.address : undefined;
   }
 
   /** Bytes of new code from the first to the last instruction of old code. */
   newSizeOf(start: number, sizeBytes: number): number {
-    const first = this.#byOrigin[this.#firstFrom(start)];
-    const last = this.#byOrigin[this.#firstFrom(start + sizeBytes) - 1];
+    const first = this.#original(this.#firstFrom(start));
+    const last = this.#original(this.#firstFrom(start + sizeBytes) - 1);
     return first && last && last.address >= first.address ? last.address + last.sizeBytes - first.address : 0;
   }
 
-  get #byOrigin(): readonly OriginalRow[] {
-    this.#originals ??= this.rows.filter(isOriginal).toSorted((a, b) => a.origin - b.origin);
+  /** By the order of origins. */
+  #original(index: number): PcRow | undefined {
+    const row = this.#byOrigin[index];
+    return row === undefined ? undefined : this.columns.at(row);
+  }
+
+  get #byOrigin(): Uint32Array {
+    if (!this.#originals) {
+      const { kinds, origins, length } = this.columns;
+      const found: number[] = [];
+      for (let i = 0; i < length; i++) if (kinds[i] === ORIGINAL && origins[i] !== NO_ORIGIN) found.push(i);
+      const isInOrder = found.every((row, i) => i === 0 || origins[found[i - 1]!]! <= origins[row]!);
+      if (!isInOrder) found.sort((a, b) => origins[a]! - origins[b]!);
+      this.#originals = Uint32Array.from(found);
+    }
     return this.#originals;
   }
 
   #firstFrom(origin: number): number {
-    return firstAt(this.#byOrigin, (row) => row.origin >= origin);
+    const rows = this.#byOrigin;
+    const { origins } = this.columns;
+    return firstAt(rows.length, (each) => origins[rows[each]!]! >= origin);
   }
 }
 
-/** Index of the first row for which `isBehind` holds, which then holds for all that follow. */
-function firstAt<R extends PcRow>(rows: readonly R[], isBehind: (row: R) => boolean): number {
-  let [low, high] = [0, rows.length];
+/** The first number below `end` for which `isBehind` holds, which then holds for all that follow. */
+function firstAt(end: number, isBehind: (index: number) => boolean): number {
+  let [low, high] = [0, end];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (isBehind(rows[middle]!)) high = middle;
+    if (isBehind(middle)) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -111,21 +188,26 @@ function firstAt<R extends PcRow>(rows: readonly R[], isBehind: (row: R) => bool
  * the dwords between the row before and this one (from address 0 for the first); its own dwords; and 0 where
  * it has no origin, else the dwords from the last origin before to this one: 2n + 1 for n, 2n for -n.
  */
-export function encodePcMap({ rows }: PcMap): Uint8Array {
+export function encodePcMap({ columns }: PcMap): Uint8Array {
+  const { length, addresses, sizesBytes, origins, kinds } = columns;
   const header = new Uint8Array(HEADER_BYTES);
   const view = new DataView(header.buffer);
   view.setUint32(0, MAGIC, true);
   view.setUint32(4, VERSION, true);
-  view.setUint32(8, rows.length, true);
+  view.setUint32(8, length, true);
   const body: number[] = [];
   let [end, origin] = [0, 0];
-  for (const row of rows) {
-    putUnsigned(body, ((row.address - end) / DWORD_BYTES) * KINDS.length + KINDS.indexOf(row.kind));
-    putUnsigned(body, row.sizeBytes / DWORD_BYTES);
-    end = row.address + row.sizeBytes;
-    const distance = row.origin === undefined ? undefined : (row.origin - origin) / DWORD_BYTES;
-    putUnsigned(body, distance === undefined ? 0 : distance < 0 ? -2 * distance : 1 + 2 * distance);
-    origin = row.origin ?? origin;
+  for (let i = 0; i < length; i++) {
+    const [address, sizeBytes, from] = [addresses[i]!, sizesBytes[i]!, origins[i]!];
+    putUnsigned(body, ((address - end) / DWORD_BYTES) * KINDS.length + kinds[i]!);
+    putUnsigned(body, sizeBytes / DWORD_BYTES);
+    end = address + sizeBytes;
+    if (from === NO_ORIGIN) body.push(0);
+    else {
+      const distance = (from - origin) / DWORD_BYTES;
+      putUnsigned(body, distance < 0 ? -2 * distance : 1 + 2 * distance);
+      origin = from;
+    }
   }
   return concatenate([header, Uint8Array.from(body)]);
 }
@@ -137,7 +219,7 @@ export function decodePcMap(bytes: Uint8Array, at: ErrorContext): PcMap {
   const version = reader.u32('the version of a map of addresses');
   if (version !== VERSION) reader.fail(`version ${version} of a map of addresses, expected ${VERSION}`, 4);
   const count = reader.u32('the number of rows');
-  const rows: PcRow[] = [];
+  const rows = new PcRows();
   let [end, origin] = [0, 0];
   for (let i = 0; i < count; i++) {
     const first = reader.uleb128('a number');
@@ -148,7 +230,7 @@ export function decodePcMap(bytes: Uint8Array, at: ErrorContext): PcMap {
     if (sizeBytes === 0 || origin < 0 || !Number.isSafeInteger(address + sizeBytes)) {
       reader.fail(`row ${i} of a map of addresses, which nothing can mean`);
     }
-    rows.push({ address, sizeBytes, origin: folded === 0 ? undefined : origin, kind: KINDS[first % KINDS.length]! });
+    rows.add(address, sizeBytes, folded === 0 ? undefined : origin, KINDS[first % KINDS.length]!);
     end = address + sizeBytes;
   }
   if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes behind a map of addresses`);

@@ -6,12 +6,14 @@ import { assert } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { type BasicBlock, basicBlocks, blockGraph, type Followed } from '../../flow/blocks.ts';
 import { solveDataFlow } from '../../flow/data-flow.ts';
+import type { FlowGraph } from '../../flow/graph.ts';
 import type { Effects } from '../../ir/effects.ts';
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
-import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
+import { AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import { HazardState, type MissingWait } from '../../lift/hazards.ts';
-import { type CodeItem, hasWords, isPayload, type Label, type PlacedItem } from './code-item.ts';
+import { type CodeItem, endsFlow, type InstructionItem, isGlued, isPayload, isPlaced } from './code-item.ts';
+import { PayloadCode, type PayloadItem, type PayloadLabel } from './payload-code.ts';
 
 /** The wait states of one s_nop (CDNA2 ISA 12.5; RDNA3 ISA 16.5). */
 const NOP_STATES = 16;
@@ -42,7 +44,49 @@ export interface SeamCode {
 export function keepHazardsApart(input: SeamInput): SeamCode {
   const { items } = input;
   if (!items.some(isPayload)) return { items, nopCount: 0 };
-  return new Seams(input).run();
+  const nothing = HazardState.nothing();
+  const parts = new SeamParts(input, nothing).of(items);
+  const { cures, changed } = new Seams({ items, parts, entries: [], target: input.target, nothing }).pass(nothing);
+  return withCures(items, cures, changed);
+}
+
+function withCures(items: readonly CodeItem[], cures: SeamWork['cures'], changed: SeamWork['changed']): SeamCode {
+  if (cures.size === 0 && changed.size === 0) return { items, nopCount: 0 };
+  const result: CodeItem[] = [];
+  let nopCount = 0;
+  for (const [index, item] of items.entries()) {
+    for (const { words, of } of cures.get(index) ?? []) {
+      const served = items[of]!;
+      const point = 'origin' in served ? served.origin : 'point' in served ? served.point : undefined;
+      result.push({ kind: 'instruction', words, ...(point !== undefined && { point }) });
+      nopCount++;
+    }
+    const code = changed.get(index);
+    if (code && item.kind === 'payload') nopCount += code.sizesBytes.length - item.code.sizesBytes.length;
+    result.push(code && item.kind === 'payload' ? { ...item, code } : item);
+  }
+  return { items: result, nopCount };
+}
+
+/** Items of code, or those of one payload. */
+type SeamItem = CodeItem | PayloadItem;
+/** What an item is for the hazards around it. */
+type Part = AmdgpuStep | PayloadSeams;
+
+/** An instruction that keeps hazards apart: item `of` needs it. */
+interface Cure {
+  readonly words: readonly number[];
+  readonly of: number;
+}
+
+/** What items need. */
+interface SeamWork {
+  /** What goes before items, by index. */
+  readonly cures: ReadonlyMap<number, readonly Cure[]>;
+  /** What becomes of payloads, by index. */
+  readonly changed: ReadonlyMap<number, PayloadCode>;
+  /** What is known behind the last item. */
+  readonly behind: HazardState;
 }
 
 /** Items up to before `end`: control comes to the first alone, and goes elsewhere from the last alone. */
@@ -51,85 +95,104 @@ interface ItemRun {
   readonly end: number;
 }
 
+interface SeamsInput {
+  readonly items: readonly SeamItem[];
+  /** By item; undefined where no machine runs anything. */
+  readonly parts: readonly (Part | undefined)[];
+  /** Items that control comes to from elsewhere. */
+  readonly entries: readonly number[];
+  readonly target: Target;
+  readonly nothing: HazardState;
+}
+
 class Seams {
-  readonly #items: readonly CodeItem[];
+  readonly #items: readonly SeamItem[];
+  readonly #parts: readonly (Part | undefined)[];
   readonly #target: Target;
-  /** By item; undefined where no machine runs anything. Where they stand is not said. */
-  readonly #steps: readonly (AmdgpuStep | undefined)[];
+  readonly #nothing: HazardState;
+  readonly #blocks: readonly BasicBlock<ItemRun>[];
+  readonly #graph: FlowGraph;
 
-  constructor({ items, original, target }: SeamInput) {
+  constructor({ items, parts, entries, target, nothing }: SeamsInput) {
     this.#items = items;
+    this.#parts = parts;
     this.#target = target;
-    this.#steps = new ItemSteps(original, target).of(items);
+    this.#nothing = nothing;
+    this.#blocks = this.#findBlocks();
+    const isEntry = ({ instructions: [run] }: BasicBlock<ItemRun>): boolean => entries.includes(run!.first);
+    this.#graph = blockGraph(this.#blocks, entries.length === 0 ? [] : this.#blocks.filter(isEntry));
   }
 
-  run(): SeamCode {
-    const added = this.#added();
-    if (added.size === 0) return { items: this.#items, nopCount: 0 };
-    const result: CodeItem[] = [];
-    let [nopCount, from] = [0, 0];
-    for (const [place, cures] of [...added].sort(([a], [b]) => a - b)) {
-      for (; from < place; from++) result.push(this.#items[from]!);
-      for (const cure of cures) result.push(cure);
-      nopCount += cures.length;
+  /** `entry`: what is known where control comes from elsewhere. */
+  pass(entry: HazardState): SeamWork {
+    const cures = new Map<number, Cure[]>();
+    const changed = new Map<number, PayloadCode>();
+    const incoming = this.#blocks.length === 1 ? [entry] : this.#incoming(entry);
+    let behind = entry;
+    for (const { index: block, instructions } of this.#blocks) {
+      let state = incoming[block]!;
+      for (const { first, end } of instructions) {
+        for (let index = first; index < end; index++) state = this.#through(index, state, { cures, changed });
+      }
+      behind = state;
     }
-    for (; from < this.#items.length; from++) result.push(this.#items[from]!);
-    return { items: result, nopCount };
+    return { cures, changed, behind };
   }
 
-  /** What goes before items, by index. */
-  #added(): Map<number, CodeItem[]> {
-    const steps = this.#steps;
-    const blocks = this.#blocks();
-    const nothing = HazardState.nothing();
-    const { incoming } = solveDataFlow<HazardState>(blockGraph(blocks, []), {
-      ...{ direction: 'forward', nothing, outside: nothing },
+  #incoming(entry: HazardState): readonly HazardState[] {
+    const { incoming } = solveDataFlow<HazardState>(this.#graph, {
+      ...{ direction: 'forward', nothing: this.#nothing, outside: entry },
       join: (a, b) => a.join(b),
       equals: (a, b) => a === b,
       transfer: (block, before) => {
         let state = before;
-        for (const { first, end } of blocks[block]!.instructions) {
+        for (const { first, end } of this.#blocks[block]!.instructions) {
           for (let index = first; index < end; index++) {
-            const step = steps[index];
-            if (step) state = state.afterInCode(step);
+            const part = this.#parts[index];
+            if (part) state = part instanceof AmdgpuStep ? state.afterInCode(part) : part.behind(state).behind;
           }
         }
         return state;
       },
     });
-    const added = new Map<number, CodeItem[]>();
-    for (const { index: block, instructions } of blocks) {
-      let state = incoming[block]!;
-      for (const { first, end } of instructions) {
-        for (let index = first; index < end; index++) {
-          const step = steps[index];
-          if (step) state = this.#pass(index, step, state, added);
-        }
-      }
+    return incoming;
+  }
+
+  /** Notes what an item needs. What is known behind it. */
+  #through(
+    index: number,
+    state: HazardState,
+    { cures, changed }: { cures: Map<number, Cure[]>; changed: Map<number, PayloadCode> },
+  ): HazardState {
+    const part = this.#parts[index];
+    if (!part) return state;
+    const add = (needed: readonly (readonly number[])[]): void => {
+      const place = this.#beforeGroup(index);
+      cures.set(place, [...(cures.get(place) ?? []), ...needed.map((words) => ({ words, of: index }))]);
+    };
+    if (part instanceof PayloadSeams) {
+      const { code, first, behind } = part.behind(state);
+      if (code !== part.code) changed.set(index, code);
+      if (first.length > 0) add(first);
+      return behind;
     }
-    return added;
-  }
-
-  /** Adds what an item needs before it. What is known behind it. */
-  #pass(index: number, step: AmdgpuStep, state: HazardState, added: Map<number, CodeItem[]>): HazardState {
-    const missing = state.missing(step);
-    if (missing.length === 0) return state.afterInCode(step);
+    const missing = state.missing(part);
+    if (missing.length === 0) return state.afterInCode(part);
     const states = missing.reduce((most, each) => Math.max(most, statesOf(each)), 0);
-    const place = this.#beforeGroup(index);
-    added.set(place, [...(added.get(place) ?? []), ...this.#cures(missing, states, index)]);
-    return state.afterInCode(step, states);
+    add(this.#curesOf(missing, states, part.instruction.waveSize));
+    return state.afterInCode(part, states);
   }
 
-  #blocks(): BasicBlock<ItemRun>[] {
-    const places = new Map<Label | number, number>();
+  #findBlocks(): BasicBlock<ItemRun>[] {
+    const places = new Map<PayloadLabel | number, number>();
     const runs = this.#runs(places);
     const code = new Map<number, Followed<ItemRun>>();
     for (const [number, run] of runs.entries()) {
       const last = this.#items[run.end - 1]!;
       const isBranch = last.kind === 'branch';
-      const endsFlow = hasWords(last) && last.endsFlow === true;
-      const endsBlock = isBranch || endsFlow || this.#steps[run.end - 1]?.control === 'call';
-      const next = endsFlow ? undefined : runs[number + 1]?.first;
+      const isEnd = endsFlow(last);
+      const endsBlock = isBranch || isEnd || this.#isCall(run.end - 1);
+      const next = isEnd ? undefined : runs[number + 1]?.first;
       const target = isBranch ? places.get(last.target) : undefined;
       code.set(run.first, { instruction: run, next, target, leaves: endsBlock, endsBlock });
     }
@@ -137,17 +200,18 @@ class Seams {
   }
 
   /** With the places of labels, by the first items of runs. */
-  #runs(places: Map<Label | number, number>): ItemRun[] {
+  #runs(places: Map<PayloadLabel | number, number>): ItemRun[] {
     const runs: { first: number; end: number }[] = [];
-    let labels: (Label | number)[] = [];
+    let labels: (PayloadLabel | number)[] = [];
     let run: { first: number; end: number } | undefined;
     for (let index = 0; index < this.#items.length; index++) {
       const item = this.#items[index]!;
       if (item.kind === 'label') {
-        labels.push(item.label, ...(item.origin === undefined ? [] : [item.origin]));
+        labels.push(item.label);
+        if ('origin' in item && item.origin !== undefined) labels.push(item.origin);
         run = undefined;
       }
-      if (!hasWords(item)) continue;
+      if (item.kind === 'label' || item.kind === 'align') continue;
       if (!run) {
         run = { first: index, end: index };
         runs.push(run);
@@ -155,9 +219,14 @@ class Seams {
         labels = [];
       }
       run.end = index + 1;
-      if (item.kind === 'branch' || item.endsFlow || this.#steps[index]?.control === 'call') run = undefined;
+      if (item.kind === 'branch' || endsFlow(item) || this.#isCall(index)) run = undefined;
     }
     return runs;
+  }
+
+  #isCall(index: number): boolean {
+    const part = this.#parts[index];
+    return part instanceof AmdgpuStep && part.control === 'call';
   }
 
   /** The first item of those that nothing may come between. */
@@ -165,22 +234,69 @@ class Seams {
     const items = this.#items;
     for (let first = index; ; ) {
       let before = first - 1;
-      while (before >= 0 && !hasWords(items[before]!)) before--;
+      while (before >= 0 && (items[before]!.kind === 'label' || items[before]!.kind === 'align')) before--;
       const item = items[before];
-      if (!item || !hasWords(item) || !item.isGlued) return first;
+      if (!item || !isGlued(item)) return first;
       first = before;
     }
   }
 
-  #cures(missing: readonly MissingWait[], states: number, index: number): CodeItem[] {
+  #curesOf(missing: readonly MissingWait[], states: number, waveSize: 32 | 64): readonly (readonly number[])[] {
     const others = new Set(missing.filter((each) => statesOf(each) === 0).map(cureOf));
-    const item = this.#items[index]!;
-    const point = hasWords(item) ? (item.origin ?? item.point) : undefined;
-    const { waveSize } = this.#steps[index]!.instruction;
-    return [...nops(states), ...others].map((text) => {
-      const { words } = assembleInstruction(text, { target: this.#target, waveSize });
-      return { kind: 'instruction', words, ...(point !== undefined && { point }) };
+    return [...nops(states), ...others].map(
+      (text) => assembleInstruction(text, { target: this.#target, waveSize }).words,
+    );
+  }
+}
+
+/** A payload between what is around it. */
+interface PayloadBehind {
+  /** The payload with what keeps hazards apart in it. */
+  readonly code: PayloadCode;
+  /** What goes before all of it. */
+  readonly first: readonly (readonly number[])[];
+  readonly behind: HazardState;
+}
+
+/** Where a payload ends: control comes to it from all its ends. */
+const END: PayloadItem = { kind: 'instruction', words: [] };
+
+/** A payload for the hazards around it; for what is known before it, it is looked at once. */
+class PayloadSeams {
+  readonly code: PayloadCode;
+  readonly #seams: Seams;
+  readonly #behind = new Map<HazardState, PayloadBehind>();
+  /** By what was added. */
+  readonly #changed = new Map<string, PayloadCode>();
+
+  constructor(code: PayloadCode, parts: readonly (AmdgpuStep | undefined)[], target: Target, nothing: HazardState) {
+    this.code = code;
+    const items = [...code.items, END];
+    const first = items.findIndex(({ kind }) => kind !== 'label');
+    this.#seams = new Seams({ items, parts: [...parts, undefined], entries: [first], target, nothing });
+  }
+
+  behind(state: HazardState): PayloadBehind {
+    let found = this.#behind.get(state);
+    if (!found) {
+      const { cures, behind } = this.#seams.pass(state);
+      const first = (cures.get(0) ?? []).map(({ words }) => words);
+      found = { code: this.#with(cures), first, behind };
+      this.#behind.set(state, found);
+    }
+    return found;
+  }
+
+  #with(cures: SeamWork['cures']): PayloadCode {
+    const key = Array.from(cures, ([index, own]) => `${index} ${own.map(({ words }) => words.join())}`).join(';');
+    const items = this.code.items.flatMap((item, index): PayloadItem[] => {
+      const own = index === 0 ? [] : (cures.get(index) ?? []);
+      return [...own.map(({ words }): PayloadItem => ({ kind: 'instruction', words })), item];
     });
+    if (items.length === this.code.items.length) return this.code;
+    const code = this.#changed.get(key) ?? new PayloadCode(items);
+    this.#changed.set(key, code);
+    return code;
   }
 }
 
@@ -198,36 +314,53 @@ function cureOf({ hazard: { cure }, step }: MissingWait): string {
   return cure.replaceAll(ANY_VECTOR, `v${read?.first ?? 0}`);
 }
 
-/** What items do: of instructions with the same effects there is one step, wherever they stand. */
-class ItemSteps {
+/** What items are for hazards: of instructions with the same effects there is one step, wherever they stand. */
+class SeamParts {
   readonly #original: SeamInput['original'];
+  readonly #target: Target;
+  readonly #nothing: HazardState;
   readonly #readers: ReadonlyMap<number, AmdgpuStepReader>;
-  /** By the array that holds the words, and by the words. */
+  readonly #payloads = new Map<PayloadCode, PayloadSeams>();
+  /** By the array that holds the words. */
   readonly #byArray = new Map<readonly number[], AmdgpuStep>();
-  readonly #byWords = new Map<string, AmdgpuStep>();
   readonly #byEffects = new Map<Effects, AmdgpuStep>();
   #waveSize: 32 | 64;
   /** The original instruction that was looked for last. */
   #place: number | undefined;
   #own: AmdgpuStep | undefined;
 
-  constructor(original: SeamInput['original'], { processor, waveSizes }: Target) {
+  constructor({ original, target }: SeamInput, nothing: HazardState) {
     this.#original = original;
+    this.#target = target;
+    this.#nothing = nothing;
+    const { processor, waveSizes } = target;
     this.#readers = new Map(waveSizes.map((size) => [size, new AmdgpuStepReader(processor, size, MODE)]));
     this.#waveSize = waveSizes[0]!;
   }
 
-  of(items: readonly CodeItem[]): (AmdgpuStep | undefined)[] {
-    return items.map((item) => (hasWords(item) ? this.#stepOf(item) : undefined));
+  of(items: readonly CodeItem[]): (Part | undefined)[] {
+    return items.map((item) => {
+      if (!isPlaced(item)) return undefined;
+      return item.kind === 'payload' ? this.#payload(item.code, item.point) : this.#stepOf(item);
+    });
   }
 
-  #stepOf({ words, origin, point, endsFlow }: PlacedItem): AmdgpuStep | undefined {
+  #payload(code: PayloadCode, point: number): PayloadSeams {
+    this.#originalAt(point);
+    let payload = this.#payloads.get(code);
+    if (!payload) {
+      const steps = code.items.map((item) => (item.kind === 'label' ? undefined : this.#decodedOf(item.words)));
+      payload = new PayloadSeams(code, steps, this.#target, this.#nothing);
+      this.#payloads.set(code, payload);
+    }
+    return payload;
+  }
+
+  #stepOf({ words, origin, point, endsFlow: mayBeNone }: InstructionItem): AmdgpuStep | undefined {
     const own = this.#originalAt(origin ?? point);
     // An instruction that is pinned became others.
     const isOwn = own && origin !== undefined && own.instruction.code[0] === words[0];
-    const step = isOwn ? own : this.#decoded(words);
-    assert(step || endsFlow, () => `an item of code is the instruction ${words.map((word) => hex(word)).join(' ')}`);
-    return step && this.#oneOf(step);
+    return isOwn ? this.#oneOf(own) : this.#decodedOf(words, mayBeNone);
   }
 
   #originalAt(place: number | undefined): AmdgpuStep | undefined {
@@ -246,20 +379,15 @@ class ItemSteps {
     return first ?? step;
   }
 
-  #decoded(words: readonly number[]): AmdgpuStep | undefined {
+  #decodedOf(words: readonly number[], mayBeNone = false): AmdgpuStep | undefined {
     const known = this.#byArray.get(words);
     if (known?.instruction.waveSize === this.#waveSize) return known;
-    const key = `${this.#waveSize} ${words.join(' ')}`;
-    let step = this.#byWords.get(key);
-    if (!step) {
-      const bytes = new DataView(new ArrayBuffer(words.length * 4));
-      for (const [i, word] of words.entries()) bytes.setUint32(i * 4, word, true);
-      const read = this.#readers.get(this.#waveSize)!.step(bytes, 0);
-      if (typeof read === 'string') return undefined;
-      step = read;
-      this.#byWords.set(key, step);
-    }
-    this.#byArray.set(words, step);
+    const bytes = new DataView(new ArrayBuffer(words.length * 4));
+    for (const [i, word] of words.entries()) bytes.setUint32(i * 4, word, true);
+    const read = this.#readers.get(this.#waveSize)!.step(bytes, 0);
+    const step = typeof read === 'string' ? undefined : this.#oneOf(read);
+    assert(step || mayBeNone, () => `an item of code is the instruction ${words.map((word) => hex(word)).join(' ')}`);
+    if (step) this.#byArray.set(words, step);
     return step;
   }
 }

@@ -5,7 +5,7 @@ import { decoderFor } from '../../isa/amdgpu/decoder.ts';
 import { bytesOf } from '../../isa/amdgpu/encoding/encode.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
-import { Allocator, type PayloadAllocation, type PointValues, type Refusal } from './allocate.ts';
+import { Allocator, type PayloadAllocation, type Refusal } from './allocate.ts';
 import type { Payload } from './machine-code.ts';
 import { high, low, PayloadBuilder } from './payload-builder.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
@@ -48,7 +48,7 @@ const pending = (text: string, left: number) => ({
   register: setOf(text).toString(2).length - 1,
 });
 
-function listing({ items }: PayloadAllocation, processor = 'gfx90a', waveSize: 32 | 64 = 64): string[] {
+function listing({ code: { items } }: PayloadAllocation, processor = 'gfx90a', waveSize: 32 | 64 = 64): string[] {
   return items.map((item) => {
     if (item.kind === 'label') return `${item.label.name}:`;
     const code = new DataView(bytesOf(item.words).buffer);
@@ -60,8 +60,8 @@ function listing({ items }: PayloadAllocation, processor = 'gfx90a', waveSize: 3
   });
 }
 
-function allocated(payload: Payload, state: PointState, registers = plan(), values?: PointValues): PayloadAllocation {
-  const result = new Allocator([payload], registers).allocate(state, values);
+function allocated(payload: Payload, state: PointState, registers = plan()): PayloadAllocation {
+  const result = new Allocator([payload], registers).allocate(state);
   assert.ok(result.kind === 'allocation', (result as Refusal).reason);
   return result;
 }
@@ -102,13 +102,10 @@ test('registers that are dead are taken, those of other lanes too where these ar
     'global_atomic_add v[6:7], v1, off',
     's_mov_b64 exec, s[6:7]',
   ]);
-  const [, , , , first, second] = result.items;
-  assert.deepEqual(first?.kind === 'instruction' && first.fixup, {
-    ...{ kind: 'absolute', half: 'low', symbol: 'count', addend: 8 },
-  });
-  assert.deepEqual(second?.kind === 'instruction' && second.fixup, {
-    ...{ kind: 'absolute', half: 'high', symbol: 'count', addend: 8 },
-  });
+  assert.deepEqual(result.code.fixups, [
+    { at: 28, literal: { half: 'low', symbol: 'count', addend: 8 } },
+    { at: 36, literal: { half: 'high', symbol: 'count', addend: 8 } },
+  ]);
   assert.deepEqual(result.sources, { dead: 3, granule: 0, grown: 0, borrowed: 0 });
 });
 
@@ -284,21 +281,24 @@ test('a loop keeps the registers that its next turn needs', () => {
   const result = allocated(b.payload(), point('s7-9'));
   assert.deepEqual(listing(result).slice(3, 5), ['s_mov_b32 s9, 7', 's_add_u32 s7, s7, s9']);
   assert.equal(listing(result).at(-1), 's_cbranch_scc1 again');
-  const labels = (allocation: PayloadAllocation) =>
-    allocation.items.flatMap((item) => (item.kind === 'label' ? item.label : []));
-  const allocator = new Allocator([b.payload()], plan());
-  const [one, two] = [allocator.allocate(point('s7-9')), allocator.allocate(point('s7-9'))] as PayloadAllocation[];
-  assert.notEqual(labels(one!)[0], labels(two!)[0]);
+  // From behind the branch, which is the last dword, back to the label.
+  const { bytes } = result.code;
+  const displacement = new DataView(bytes.buffer).getInt16(bytes.length - 4, true);
+  assert.equal(bytes.length + displacement * 4, 8);
 });
 
-test('literals may differ from point to point', () => {
+test('points where the same registers are free share their code', () => {
   const b = builder();
   b.emit`s_mov_b32 ${b.scalar()}, ${{ pointLiteral: 0 }}`;
-  const result = allocated(b.payload(), point('s1'), plan(), { literals: [0x1234], point: 64 });
-  const [item] = result.items;
-  assert.ok(item?.kind === 'instruction');
-  assert.deepEqual(item.fixup, { kind: 'number', value: 0x1234 });
-  assert.equal(item.point, 64);
+  const allocator = new Allocator([b.payload()], plan());
+  const [one, two, other] = ['s1', 's1-2', 's2'].map((free) => {
+    const result = allocator.allocate(point(free));
+    assert.ok(result.kind === 'allocation');
+    return result.code;
+  });
+  assert.equal(one, two);
+  assert.notEqual(one, other);
+  assert.deepEqual(one!.fixups, [{ at: 4, literal: { pointLiteral: 0 } }]);
 });
 
 test('where registers have other numbers, vector code leaves that mode', () => {

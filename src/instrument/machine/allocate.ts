@@ -3,9 +3,10 @@ import type { LiveLanes } from '../../flow/lane-liveness.ts';
 import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import type { PayloadCode } from '../layout/payload-code.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadForm, PayloadForms } from './payload-form.ts';
-import { type PayloadItem, PlacedForm, type PurposeCounts } from './placed-form.ts';
+import { PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
 import { type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
@@ -16,7 +17,7 @@ export type RegisterSource = 'dead' | 'granule' | 'grown' | 'borrowed';
 
 export interface PayloadAllocation {
   readonly kind: 'allocation';
-  readonly items: readonly PayloadItem[];
+  readonly code: PayloadCode;
   /** Of instructions, by what they are there for. */
   readonly counts: PurposeCounts;
   /** Values by how their registers were found. */
@@ -33,14 +34,6 @@ export interface PayloadAllocation {
 export interface Refusal {
   readonly kind: 'refusal';
   readonly reason: string;
-}
-
-/** What a point adds to a payload. */
-export interface PointValues {
-  /** The payload's numbers that differ from point to point. */
-  readonly literals?: readonly number[];
-  /** Image address of the instruction that the payload serves. */
-  readonly point?: number;
 }
 
 /** How far the search for registers goes: the first that is enough counts. */
@@ -127,7 +120,7 @@ export class Allocator {
     };
   }
 
-  allocate(state: PointState, values: PointValues = {}): PayloadAllocation | Refusal {
+  allocate(state: PointState): PayloadAllocation | Refusal {
     this.#readState(state);
     const isAnyInFlight = state.inFlight.length > 0 || state.unknownInFlight.size > 0;
     let reason: string | undefined;
@@ -144,7 +137,7 @@ export class Allocator {
         if (typeof placed === 'string') {
           reason ??= placed;
           if (home) keeping = `, and to keep live ones ${placed}`;
-        } else return this.#allocation(placed, form, { state, values, choice });
+        } else return this.#allocation(placed, form, state, choice);
       }
     }
     const { memory } = this.#plan;
@@ -253,13 +246,13 @@ export class Allocator {
   #allocation(
     { placed, sources, needs, ranges }: Placed,
     form: PayloadForm,
-    { state, values, choice }: { state: PointState; values: PointValues; choice: number },
+    state: PointState,
+    choice: number,
   ): PayloadAllocation {
     const waits = waitsFor(state, form.readsPhysical, [...form.writesPhysical, ...ranges], this.#plan);
-    const items = placed.at({ literals: values.literals ?? [], point: values.point, waits });
-    const wait = placed.counts.wait + items.length - placed.size;
+    const wait = placed.counts.wait + placed.waitCount(waits);
     const home = form.borrowing.home?.kind ?? 'none';
-    return { kind: 'allocation', items, counts: { ...placed.counts, wait }, sources, home, needs, choice };
+    return { kind: 'allocation', code: placed.code(waits), counts: { ...placed.counts, wait }, sources, home, needs, choice };
   }
 }
 

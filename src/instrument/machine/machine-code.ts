@@ -6,6 +6,7 @@
  * that is how a payload reads the registers of the application, EXEC, VCC or M0.
  */
 import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import type { PayloadLabel, PointLiteral, SymbolHalf } from '../layout/payload-code.ts';
 
 /** A register that the allocator chooses, the same for the whole payload. */
 export interface VirtualRegister {
@@ -30,24 +31,6 @@ export interface VirtualRegister {
 export interface RegisterUse {
   readonly register: VirtualRegister;
   readonly firstDword: number;
-}
-
-/** A place in a payload that its branches lead to. */
-export interface PayloadLabel {
-  readonly name: string;
-}
-
-/** A literal whose value is known when the code is loaded: half of the address of a symbol and more. */
-export interface SymbolHalf {
-  readonly half: 'low' | 'high';
-  readonly symbol: string;
-  /** Bytes from the symbol on; those of a point literal differ from point to point. */
-  readonly addend: number | PointLiteral;
-}
-
-/** A number that differs from point to point, by its place among those of a point: one payload serves all. */
-export interface PointLiteral {
-  readonly pointLiteral: number;
 }
 
 export interface MachineInstruction {

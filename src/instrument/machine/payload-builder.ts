@@ -11,17 +11,8 @@ import { encodingsOf } from '../../isa/amdgpu/encoding/encodings.ts';
 import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { ROWS } from '../../isa/amdgpu/rows/index.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
-import type {
-  MachineItem,
-  Payload,
-  PayloadLabel,
-  PhysicalRange,
-  PointLiteral,
-  Purpose,
-  RegisterUse,
-  SymbolHalf,
-  VirtualRegister,
-} from './machine-code.ts';
+import type { PayloadLabel, PointLiteral, SymbolHalf } from '../layout/payload-code.ts';
+import type { MachineItem, Payload, PhysicalRange, Purpose, RegisterUse, VirtualRegister } from './machine-code.ts';
 
 /** Some dwords of a virtual register. */
 export interface RegisterPart extends RegisterUse {

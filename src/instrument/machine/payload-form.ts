@@ -7,7 +7,8 @@ import { assert } from '../../base/errors.ts';
 import { type BasicBlock, basicBlocks, type Followed } from '../../flow/blocks.ts';
 import { type LaneEffects, LaneLiveness } from '../../flow/lane-liveness.ts';
 import { registerSet } from '../../flow/steps.ts';
-import type { MachineInstruction, Payload, PayloadLabel, PhysicalRange, VirtualRegister } from './machine-code.ts';
+import type { PayloadLabel } from '../layout/payload-code.ts';
+import type { MachineInstruction, Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadEffects, payloadEffects, type VirtualRange } from './payload-effects.ts';
 import { withOwnWaits } from './payload-waits.ts';
 import {

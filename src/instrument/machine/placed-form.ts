@@ -1,68 +1,28 @@
 /** A payload with physical registers: what code is made of, point by point. */
-import { assert } from '../../base/errors.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { reencode } from '../../isa/amdgpu/encoding/encode.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { constraintError } from '../../isa/amdgpu/text/assembler/constraints.ts';
-import { Label, type LiteralFixup } from '../layout/code-item.ts';
-import type {
-  MachineInstruction,
-  MachineItem,
-  PayloadLabel,
-  PointLiteral,
-  Purpose,
-  SymbolHalf,
-  VirtualRegister,
-} from './machine-code.ts';
+import { PayloadCode, type PayloadItem } from '../layout/payload-code.ts';
+import type { MachineInstruction, MachineItem, Purpose, VirtualRegister } from './machine-code.ts';
 import type { PayloadForm } from './payload-form.ts';
 import { waitItems } from './payload-waits.ts';
 
 /** Instructions by what they are there for. */
 export type PurposeCounts = Readonly<Record<Purpose, number>>;
 
-/** The items of code that payloads come to. */
-export type PayloadItem =
-  | {
-      readonly kind: 'instruction';
-      readonly words: readonly number[];
-      readonly fixup?: Extract<LiteralFixup, { readonly kind: 'absolute' | 'number' }>;
-      readonly point?: number;
-    }
-  | { readonly kind: 'label'; readonly label: Label }
-  | {
-      readonly kind: 'branch';
-      readonly words: readonly number[];
-      readonly target: Label;
-      readonly endsFlow: boolean;
-      readonly point?: number;
-    };
-
-/** What differs from point to point. */
-export interface PointNeeds {
-  readonly literals: readonly number[];
-  readonly point: number | undefined;
-  /** Accesses of the application to wait for first. */
-  readonly waits: ReadonlyMap<WaitCounter, number>;
-}
-
-interface Encoded {
-  readonly words: readonly number[];
-  readonly literal: SymbolHalf | PointLiteral | undefined;
-  readonly target: PayloadLabel | undefined;
-  /** Control never goes on behind it. */
-  readonly endsFlow: boolean;
-}
-
 const madeOf = new WeakMap<PayloadForm, Map<string, PlacedForm | string>>();
 
 export class PlacedForm {
   readonly counts: PurposeCounts;
   readonly #form: PayloadForm;
-  readonly #encoded: readonly (Encoded | PayloadLabel)[];
+  readonly #items: readonly PayloadItem[];
+  /** By what is waited for first. */
+  readonly #codes = new Map<string, PayloadCode>();
 
-  private constructor(form: PayloadForm, encoded: readonly (Encoded | PayloadLabel)[]) {
+  private constructor(form: PayloadForm, items: readonly PayloadItem[]) {
     this.#form = form;
-    this.#encoded = encoded;
+    this.#items = items;
     this.counts = countsOf(form.payload.items);
   }
 
@@ -81,44 +41,32 @@ export class PlacedForm {
 
   static #make(form: PayloadForm, numbers: readonly number[]): PlacedForm | string {
     const byRegister = new Map(form.registers.map((register, index) => [register, numbers[index]!]));
-    const encoded: (Encoded | PayloadLabel)[] = [];
-    for (const item of form.payload.items) {
-      const result = item.kind === 'label' ? item.label : encode(item, byRegister);
-      if (typeof result === 'string') return result;
-      encoded.push(result);
-    }
-    return new PlacedForm(form, encoded);
-  }
-
-  /** How many items it has without waits for the application. */
-  get size(): number {
-    return this.#encoded.length;
-  }
-
-  at({ literals, point, waits }: PointNeeds): PayloadItem[] {
-    const labels = new Map<PayloadLabel, Label>();
-    /** Labels are told apart by identity: each point has its own. */
-    const own = (label: PayloadLabel): Label => {
-      const copy = labels.get(label) ?? new Label(label.name);
-      labels.set(label, copy);
-      return copy;
-    };
-    const owner = point === undefined ? {} : { point };
     const items: PayloadItem[] = [];
-    for (const { words } of this.#waits(waits)) items.push({ kind: 'instruction', words, ...owner });
-    for (const each of this.#encoded) {
-      if ('name' in each) items.push({ kind: 'label', label: own(each) });
-      else if (each.target) {
-        const { words, endsFlow } = each;
-        items.push({ kind: 'branch', words, target: own(each.target), endsFlow, ...owner });
-      } else if (each.literal) items.push(withLiteral(each.words, each.literal, literals, point));
-      else if (point === undefined) items.push({ kind: 'instruction', words: each.words });
-      else items.push({ kind: 'instruction', words: each.words, point });
+    for (const item of form.payload.items) {
+      const result = item.kind === 'label' ? item : encode(item, byRegister);
+      if (typeof result === 'string') return result;
+      items.push(result);
     }
-    return items;
+    return new PlacedForm(form, items);
   }
 
-  #waits(waits: ReadonlyMap<WaitCounter, number>): readonly Encoded[] {
+  /** How many instructions are there to wait for accesses of the application. */
+  waitCount(waits: ReadonlyMap<WaitCounter, number>): number {
+    return this.code(waits).items.length - this.#items.length;
+  }
+
+  /** `waits`: accesses of the application to wait for first. */
+  code(waits: ReadonlyMap<WaitCounter, number>): PayloadCode {
+    const key = waits.size === 0 ? '' : [...waits].join();
+    let code = this.#codes.get(key);
+    if (!code) {
+      code = new PayloadCode([...this.#waits(waits), ...this.#items]);
+      this.#codes.set(key, code);
+    }
+    return code;
+  }
+
+  #waits(waits: ReadonlyMap<WaitCounter, number>): readonly PayloadItem[] {
     if (waits.size === 0) return [];
     return waitItems(waits, this.#form.payload.code).flatMap((item) => {
       const encoded = item.kind === 'label' ? '' : encode(item, new Map());
@@ -127,38 +75,15 @@ export class PlacedForm {
   }
 }
 
-function withLiteral(
-  words: readonly number[],
-  literal: SymbolHalf | PointLiteral,
-  literals: readonly number[],
-  point: number | undefined,
-): PayloadItem {
-  const owner = point === undefined ? {} : { point };
-  const numberOf = (value: number | PointLiteral): number => {
-    const known = typeof value === 'number' ? value : literals[value.pointLiteral];
-    assert(known !== undefined, () => 'the point has all literals of the payload');
-    return known;
-  };
-  if ('pointLiteral' in literal) {
-    return { kind: 'instruction', words, fixup: { kind: 'number', value: numberOf(literal) }, ...owner };
-  }
-  const { half, symbol, addend } = literal;
-  return { kind: 'instruction', words, fixup: { kind: 'absolute', half, symbol, addend: numberOf(addend) }, ...owner };
-}
-
-function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, number>): Encoded | string {
+function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, number>): PayloadItem | string {
   const { template, registers, literal, target } = item;
   const operands = new Map<number, number>();
   for (const [index, { register, firstDword }] of registers) operands.set(index, numbers.get(register)! + firstDword);
   const last = typeof literal === 'number' ? literal >>> 0 : template.literal;
   const words = wordsOf(template, operands, last);
   if (typeof words === 'string') return words;
-  return {
-    words,
-    literal: typeof literal === 'object' ? literal : undefined,
-    target,
-    endsFlow: template.row.flags.terminator === 'branch',
-  };
+  if (target) return { kind: 'branch', words, target, endsFlow: template.row.flags.terminator === 'branch' };
+  return { kind: 'instruction', words, ...(typeof literal === 'object' && { literal }) };
 }
 
 /** By template: payloads of many kernels are made of the same instructions. */

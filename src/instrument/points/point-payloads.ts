@@ -261,11 +261,10 @@ export class PointPayloads {
       this.#count.refuse(state);
       return undefined;
     }
-    const values = { literals: hook.literals, point: step.offset };
     let allocation: PayloadAllocation | Refusal = { kind: 'refusal', reason: 'the hook has no code' };
     let choice = 0;
     for (; choice < hook.codes.length && allocation.kind === 'refusal'; choice++) {
-      allocation = this.#allocator(points, hook.codes[choice]!, step).allocate(state, values);
+      allocation = this.#allocator(points, hook.codes[choice]!, step).allocate(state);
     }
     if (allocation.kind === 'refusal') {
       this.cramped.add(points.lifted);
@@ -279,7 +278,7 @@ export class PointPayloads {
     const found = classOf(allocation);
     const by = envelope ? 'envelope' : hook.isResident && found === 'dead' ? 'resident' : found;
     this.#count.serve(by, allocation.counts);
-    return allocation.items;
+    return [{ kind: 'payload', code: allocation.code, numbers: hook.literals, point: step.offset }];
   }
 
   #allocator(points: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {
