@@ -14,17 +14,18 @@ export function leb128(value: bigint, isSigned: boolean, sizeBytes = 1): Uint8Ar
   return Uint8Array.from(bytes);
 }
 
-/** A safe integer that is not negative, behind what `bytes` has. */
-export function putUnsigned(bytes: number[], value: number): void {
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
-  bytes.push(rest);
+/** A safe integer that is not negative, into `bytes` from `at` on. Returns where it ends. */
+export function writeUnsigned(bytes: Uint8Array | number[], at: number, value: number): number {
+  let [rest, end] = [value, at];
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80;
+  bytes[end] = rest;
+  return end + 1;
 }
 
 /** A safe integer that is not negative. */
 export function unsigned(value: number): Uint8Array {
   const bytes: number[] = [];
-  putUnsigned(bytes, value);
+  writeUnsigned(bytes, 0, value);
   return Uint8Array.from(bytes);
 }
 

@@ -60,6 +60,13 @@ export function reachable<W extends Ways>(
   return found;
 }
 
+/** The same by the order of the places. */
+export function inOrderOfPlaces<T>(code: ReadonlyMap<number, T>): ReadonlyMap<number, T> {
+  const ordered = new Map<number, T>();
+  for (const place of Float64Array.from(code.keys()).sort()) ordered.set(place, code.get(place)!);
+  return ordered;
+}
+
 /**
  * The blocks of `code`, which stands in the order in which its blocks are to be numbered. `entries` begin
  * blocks, too.

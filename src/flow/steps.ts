@@ -6,7 +6,7 @@
 import type { Effects, RegisterFile, RegisterRange } from '../ir/effects.ts';
 import { fallsThrough, followingOffset, type Step } from '../ir/step.ts';
 import type { StateSlot } from '../ir/types.ts';
-import { type BasicBlock, basicBlocks, type Followed, reachable } from './blocks.ts';
+import { type BasicBlock, basicBlocks, type Followed, inOrderOfPlaces, reachable } from './blocks.ts';
 import type { LaneEffects, PlaceSets } from './lane-liveness.ts';
 import type { RegisterDefinition } from './reaching-definitions.ts';
 
@@ -56,8 +56,7 @@ export function stepBlocks<S extends Step>(
     const step = read(offset);
     return typeof step === 'object' ? follow(step) : undefined;
   };
-  const found = [...reachable(at, entries, maxInstructions)].sort(([a], [b]) => a - b);
-  return basicBlocks(new Map(found), entries);
+  return basicBlocks(inOrderOfPlaces(reachable(at, entries, maxInstructions)), entries);
 }
 
 function follow<S extends Step>(step: S): Followed<S> {

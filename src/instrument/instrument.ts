@@ -149,6 +149,8 @@ export class CodeRewriter {
   readonly #source: CodeSource;
   readonly #movable: MovableCode;
   readonly #textAddress: number;
+  /** By their first instructions. */
+  #kernels: ReadonlyMap<number, readonly Kernel[]> | undefined;
   readonly #preambles = new Map<number, Preamble>();
   readonly #isChosen: InstrumentOptions['isChosen'];
   #options: Omit<InstrumentOptions, 'name' | 'isChosen'> = {};
@@ -236,17 +238,21 @@ export class CodeRewriter {
           : this.#source.pcUse(step, ANCHOR, this.#textAddress),
     });
     const padding: CodeItem = { kind: 'instruction', words: new Array<number>(PADDING_DWORDS).fill(code.stop) };
-    const original = new Map(blocks.flatMap(({ instructions }) => instructions.map((step) => [step.offset, step])));
+    const original = (address: number) => {
+      const step = this.#source.read(address);
+      return typeof step === 'string' ? undefined : step;
+    };
     const target = targetFor(this.#codeObject.target.processor);
-    const apart = keepHazardsApart({ items, original: (address) => original.get(address), target });
+    const apart = keepHazardsApart({ items, original, target });
     const laidOut = layOutCode([...apart.items, padding], this.#textAddress, code);
     const newEntries = new Map([...entryLabels].map(([entry, label]) => [entry, laidOut.addressOf(label)]));
     return { laidOut, newEntries, nopCount: apart.nopCount };
   }
 
   #preambleAt({ address }: CodeEntry): Pick<CodeEntry, 'preamble'> {
-    const kernels = this.#codeObject.kernels.filter(({ entryAddress }) => Number(entryAddress) === address);
-    const preamble = kernels.length === 0 ? undefined : this.#options.preambleOf?.(kernels);
+    this.#kernels ??= Map.groupBy(this.#codeObject.kernels, ({ entryAddress }) => Number(entryAddress));
+    const kernels = this.#kernels.get(address);
+    const preamble = kernels && this.#options.preambleOf?.(kernels);
     if (!preamble) return {};
     this.#preambles.set(address, preamble);
     return { preamble: preamble.items };

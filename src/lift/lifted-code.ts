@@ -9,7 +9,7 @@ import type { CodeObject, Kernel } from '../codeobject/code-object.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import { STB_LOCAL, STT_FUNC } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
-import { basicBlocks, blockGraph, type Followed } from '../flow/blocks.ts';
+import { basicBlocks, blockGraph, type Followed, inOrderOfPlaces } from '../flow/blocks.ts';
 import { dominators } from '../flow/dominators.ts';
 import { registerSet } from '../flow/steps.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
@@ -231,8 +231,8 @@ class Lift {
   }
 
   #allBlocks() {
-    const order = [...this.#discovery.steps].sort(([a], [b]) => a - b);
-    const code = new Map(order.map(([place, step]) => [place, this.#discovery.follow(step)]));
+    const code = new Map<number, Followed<AmdgpuStep>>();
+    for (const [place, step] of inOrderOfPlaces(this.#discovery.steps)) code.set(place, this.#discovery.follow(step));
     return { code, blocks: basicBlocks(code, this.#discovery.entries.keys()) };
   }
 

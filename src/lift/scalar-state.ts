@@ -41,7 +41,7 @@ export class ScalarState {
   scc: number | undefined;
 
   constructor(registers: readonly (number | undefined)[] = new Array<undefined>(REGISTERS).fill(undefined)) {
-    this.registers = [...registers];
+    this.registers = registers.slice();
   }
 
   clone(): ScalarState {

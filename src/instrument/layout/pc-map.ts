@@ -3,9 +3,8 @@
  * addresses, and the form in which a code object keeps it.
  */
 import { ByteReader } from '../../base/bytes.ts';
-import { concatenate } from '../../base/concatenate.ts';
 import type { ErrorContext } from '../../base/errors.ts';
-import { putUnsigned } from '../../base/leb128.ts';
+import { writeUnsigned } from '../../base/leb128.ts';
 
 /**
  * What new code is: the `original` instruction itself, `payload` that serves it, an `island` that its branch
@@ -31,6 +30,8 @@ const KINDS: readonly PcKind[] = ['original', 'payload', 'island', 'branch', 'fi
 const MAGIC = 0x43505757;
 const VERSION = 1;
 const HEADER_BYTES = 12;
+/** Three numbers of 53 bits. */
+const MOST_ROW_BYTES = 24;
 /** Bytes of an instruction are a multiple of it, and so are addresses. */
 const DWORD_BYTES = 4;
 
@@ -190,26 +191,26 @@ function firstAt(end: number, isBehind: (index: number) => boolean): number {
  */
 export function encodePcMap({ columns }: PcMap): Uint8Array {
   const { length, addresses, sizesBytes, origins, kinds } = columns;
-  const header = new Uint8Array(HEADER_BYTES);
-  const view = new DataView(header.buffer);
+  const bytes = new Uint8Array(HEADER_BYTES + length * MOST_ROW_BYTES);
+  const view = new DataView(bytes.buffer);
   view.setUint32(0, MAGIC, true);
   view.setUint32(4, VERSION, true);
   view.setUint32(8, length, true);
-  const body: number[] = [];
+  let at = HEADER_BYTES;
   let [end, origin] = [0, 0];
   for (let i = 0; i < length; i++) {
     const [address, sizeBytes, from] = [addresses[i]!, sizesBytes[i]!, origins[i]!];
-    putUnsigned(body, ((address - end) / DWORD_BYTES) * KINDS.length + kinds[i]!);
-    putUnsigned(body, sizeBytes / DWORD_BYTES);
+    at = writeUnsigned(bytes, at, ((address - end) / DWORD_BYTES) * KINDS.length + kinds[i]!);
+    at = writeUnsigned(bytes, at, sizeBytes / DWORD_BYTES);
     end = address + sizeBytes;
-    if (from === NO_ORIGIN) body.push(0);
+    if (from === NO_ORIGIN) at = writeUnsigned(bytes, at, 0);
     else {
       const distance = (from - origin) / DWORD_BYTES;
-      putUnsigned(body, distance < 0 ? -2 * distance : 1 + 2 * distance);
+      at = writeUnsigned(bytes, at, distance < 0 ? -2 * distance : 1 + 2 * distance);
       origin = from;
     }
   }
-  return concatenate([header, Uint8Array.from(body)]);
+  return bytes.slice(0, at);
 }
 
 /** Throws BAD_INPUT for what `encodePcMap` does not write. */

@@ -12,7 +12,7 @@ import type { Payload, PhysicalRange } from '../machine/machine-code.ts';
 import { payloadEffects } from '../machine/payload-effects.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
-import type { Insertions, Replacement, Side } from '../tool/insertions.ts';
+import { type Insertions, type Replacement, SIDES, type Side } from '../tool/insertions.ts';
 import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } from './coverage.ts';
 import { isLiveIn, oldResults, whyItStays } from './fixed-instructions.ts';
 import { HookPayloads } from './hook-payloads.ts';
@@ -126,29 +126,25 @@ export class PointPayloads {
 
   /** What becomes of the instruction at an address; undefined where it stays alone. */
   editOf(address: number): StepEdit | undefined {
-    const insertions = this.#insertions;
-    this.#asked.add(address);
-    const step = insertions.has(address) ? this.#lifted.stepAt(address) : undefined;
+    const place = this.#insertions.at(address);
+    const step = place && this.#lifted.stepAt(address);
     if (!step) return undefined;
-    const entry = this.#items(step, 'entry');
-    const before = this.#items(step, 'before');
-    const after = this.#items(step, 'after');
-    const taken = this.#items(step, 'taken');
-    const instead = this.#instead(step, insertions.replacementOf(address));
-    return {
-      ...(entry.length > 0 && { entry }),
-      ...(before.length > 0 && { before }),
-      ...(after.length > 0 && { after }),
-      ...(taken.length > 0 && { taken }),
-      ...(instead && { instead }),
-    };
+    this.#asked.add(address);
+    const edit: { -readonly [K in keyof StepEdit]: StepEdit[K] } = {};
+    for (const side of SIDES) {
+      const items = place[side]?.flatMap((hook) => this.#served(step, side, hook) ?? []) ?? [];
+      if (items.length > 0) edit[side] = items;
+    }
+    const instead = this.#instead(step, place.replacement);
+    if (instead) edit.instead = instead;
+    return edit;
   }
 
   /**
    * What a kernel must be launched with for all payloads that it may reach; asked when all points are served.
    */
   changesOf(kernel: string): KernelChanges {
-    const own = this.plans.kernels.find((each) => each.kernel.name === kernel);
+    const own = this.plans.kernelNamed(kernel);
     const [sgprCount, vgprCount, agprCount] = own ? this.#registersAfter(own) : [0, 0, 0];
     const scratch = own && this.plans.scratchOf(own);
     return {
@@ -224,10 +220,6 @@ export class PointPayloads {
     return all.get(own)!;
   }
 
-  #items(step: AmdgpuStep, side: Side): CodeItem[] {
-    return this.#insertions.at(side, step.offset).flatMap((hook) => this.#payload(step, side, hook));
-  }
-
   /** What stands in place of an instruction; undefined where it stays. */
   #instead(step: AmdgpuStep, replacement: Replacement | undefined): readonly CodeItem[] | undefined {
     if (!replacement) return undefined;
@@ -237,10 +229,6 @@ export class PointPayloads {
       return undefined;
     }
     return replacement.kind === 'removed' ? [] : this.#served(step, 'before', replacement.hook);
-  }
-
-  #payload(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
-    return this.#served(step, side, hook) ?? [];
   }
 
   /** Undefined where it is refused. */

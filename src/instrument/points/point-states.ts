@@ -9,18 +9,18 @@ import { hasCounter } from '../machine/payload-waits.ts';
 import type { PointState } from '../machine/register-plan.ts';
 import type { Side } from '../tool/insertions.ts';
 
+const SCC = 1n << BigInt(stateNumber('scc'));
+const NO_COUNTERS: PointState['unknownInFlight'] = new Set();
+
 /** The places of one function. Questions in the order of addresses cost least. */
 export class PointStates {
   readonly #function: LiftedFunction;
   readonly #indexing: GprIndexStates;
-  readonly #steps: ReadonlyMap<number, AmdgpuStep>;
+  #steps: ReadonlyMap<number, AmdgpuStep> | undefined;
 
   constructor(lifted: LiftedFunction) {
     this.#function = lifted;
     this.#indexing = new GprIndexStates(lifted.blocks, lifted.graph);
-    this.#steps = new Map(
-      lifted.blocks.flatMap(({ instructions }) => instructions.map((step) => [step.offset, step] as const)),
-    );
   }
 
   /** The state, or why nothing can stand there. */
@@ -32,10 +32,13 @@ export class PointStates {
     const inFlight = this.#inFlightAt(step, side);
     return {
       live,
-      isSccLive: ((live.active >> BigInt(stateNumber('scc'))) & 1n) === 1n,
+      isSccLive: (live.active & SCC) !== 0n,
       inFlight: inFlight.pending,
       // What is not known may be any counter of any target.
-      unknownInFlight: new Set([...inFlight.unknown].filter((each) => hasCounter(step.instruction.target, each))),
+      unknownInFlight:
+        inFlight.unknown.size === 0
+          ? NO_COUNTERS
+          : new Set([...inFlight.unknown].filter((each) => hasCounter(step.instruction.target, each))),
       gprIndexing: indexing === 'on',
     };
   }
@@ -44,6 +47,8 @@ export class PointStates {
   #inFlightAt(step: AmdgpuStep, side: Side): InFlight {
     if (side === 'before' || side === 'entry') return this.#function.inFlight(step);
     const place = side === 'taken' ? step.target : followingOffset(step);
+    const { blocks } = this.#function;
+    this.#steps ??= new Map(blocks.flatMap(({ instructions }) => instructions.map((each) => [each.offset, each])));
     const next = place === undefined ? undefined : this.#steps.get(place);
     return next ? this.#function.inFlight(next) : InFlight.unknown();
   }

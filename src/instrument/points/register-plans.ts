@@ -25,6 +25,8 @@ export interface RegisterPlanOptions {
 
 export class RegisterPlans {
   readonly kernels: readonly KernelRegisters[];
+  readonly #byKernel = new Map<Kernel, KernelRegisters>();
+  readonly #byName = new Map<string, KernelRegisters>();
   readonly #plans = new Map<LiftedFunction, RegisterPlan>();
   readonly #kernelsOf = new Map<LiftedFunction, KernelRegisters[]>();
 
@@ -50,8 +52,12 @@ export class RegisterPlans {
     const all: KernelRegisters[] = [];
     /** Kernels that go to places which are not known: these may be anywhere. */
     const open: KernelRegisters[] = [];
+    const rootsOf = Map.groupBy(
+      functions.flatMap((root) => root.kernels.map((kernel) => ({ kernel, root }))),
+      ({ kernel }) => kernel,
+    );
     for (const kernel of codeObject.kernels.filter(isUser)) {
-      const roots = functions.filter(({ kernels }) => kernels.includes(kernel));
+      const roots = (rootsOf.get(kernel) ?? []).map(({ root }) => root);
       const reached = roots.map((root) => root.reaches());
       const isComplete = reached.every((each) => each.isComplete);
       const inside = new Set(reached.flatMap((each) => [...each.functions]));
@@ -72,8 +78,16 @@ export class RegisterPlans {
       this.#kernelsOf.set(each, [...new Set([...(this.#kernelsOf.get(each) ?? []), ...open])]);
     }
     this.kernels = all;
+    for (const own of all) {
+      this.#byKernel.set(own.kernel, own);
+      if (!this.#byName.has(own.kernel.name)) this.#byName.set(own.kernel.name, own);
+    }
     const { processor } = codeObject.target;
     this.#persistent = persistentRegisters({ kernels: all, sharing: this.#kernelsOf.values(), isMoved, processor });
+  }
+
+  kernelNamed(name: string): KernelRegisters | undefined {
+    return this.#byName.get(name);
   }
 
   /** What payloads of a function may keep; undefined where they may not. */
@@ -113,7 +127,7 @@ export class RegisterPlans {
 
   /** What runs first in kernels with the same first instruction, for all that is kept in them. */
   preambleOf(kernels: readonly Kernel[]): Preamble | undefined {
-    const own = this.kernels.find(({ kernel }) => kernel === kernels[0]);
+    const own = this.#byKernel.get(kernels[0]!);
     return own && this.#persistent.get(own)?.preambleOf(kernels[0]!);
   }
 
@@ -127,9 +141,9 @@ export class RegisterPlans {
     let plan = this.#plans.get(lifted);
     if (!plan) {
       const kernels = this.kernelsOf(lifted);
-      const most = usedRegisters(lifted);
+      const most = kernels.length === 0 ? usedRegisters(lifted) : undefined;
       const limits = files((file): FileLimits => {
-        if (kernels.length === 0) {
+        if (most) {
           const own = Number.isFinite(most[file]) ? most[file] : 0;
           // Kernels of others that call it have these; what their code needs of them is live.
           const used = lifted.isForOthers && file !== 'accumulator' ? Math.max(own, ASSUMED_REGISTERS[file]) : own;

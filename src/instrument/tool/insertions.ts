@@ -18,20 +18,35 @@ export const SIDES: readonly Side[] = ['entry', 'before', 'after', 'taken'];
 /** What stands in place of an original instruction. */
 export type Replacement = { readonly kind: 'removed' } | { readonly kind: 'replaced'; readonly hook: PointHook };
 
+/** What stands at one instruction. */
+export type PlaceInsertions = { readonly [S in Side]?: readonly PointHook[] } & { readonly replacement?: Replacement };
+
+interface Place {
+  entry?: PointHook[];
+  before?: PointHook[];
+  after?: PointHook[];
+  taken?: PointHook[];
+  replacement?: Replacement;
+}
+
 export class Insertions {
-  readonly #hooks: Readonly<Record<Side, Map<number, PointHook[]>>> = {
-    entry: new Map(),
-    before: new Map(),
-    after: new Map(),
-    taken: new Map(),
+  readonly #places = new Map<number, Place>();
+  /** In the order in which the first hook came there. */
+  readonly #hooked: Readonly<Record<Side, (readonly [address: number, hooks: readonly PointHook[]])[]>> = {
+    ...{ entry: [], before: [], after: [], taken: [] },
   };
   readonly #replacements = new Map<number, Replacement>();
 
   /** `address`: of the original instruction. */
   insert(side: Side, address: number, hook: PointHook): void {
-    const hooks = this.#hooks[side].get(address);
+    const place = this.#placeAt(address);
+    const hooks = place[side];
     if (hooks) hooks.push(hook);
-    else this.#hooks[side].set(address, [hook]);
+    else {
+      const first = [hook];
+      place[side] = first;
+      this.#hooked[side].push([address, first]);
+    }
   }
 
   /** Throws USAGE where another replacement stands already. */
@@ -39,16 +54,18 @@ export class Insertions {
     if (this.#replacements.has(address))
       throw new WavewrightError('USAGE', `the instruction at ${hex(address)} is replaced twice`);
     this.#replacements.set(address, replacement);
+    this.#placeAt(address).replacement = replacement;
   }
 
-  at(side: Side, address: number): readonly PointHook[] {
-    return this.#hooks[side].get(address) ?? [];
+  /** Undefined where there is nothing. */
+  at(address: number): PlaceInsertions | undefined {
+    return this.#places.get(address);
   }
 
   /** All hooks with their places; those that stand in place of an instruction count as before it. */
   *all(): Generator<readonly [address: number, side: Side, hook: PointHook]> {
     for (const side of SIDES) {
-      for (const [address, hooks] of this.#hooks[side]) for (const hook of hooks) yield [address, side, hook];
+      for (const [address, hooks] of this.#hooked[side]) for (const hook of hooks) yield [address, side, hook];
     }
     for (const [address, replacement] of this.#replacements) {
       if (replacement.kind === 'replaced') yield [address, 'before', replacement.hook];
@@ -60,16 +77,17 @@ export class Insertions {
     return this.#replacements.keys();
   }
 
-  replacementOf(address: number): Replacement | undefined {
-    return this.#replacements.get(address);
-  }
-
-  has(address: number): boolean {
-    return this.#replacements.has(address) || SIDES.some((side) => this.#hooks[side].has(address));
-  }
-
-  /** Places with hooks or a replacement. */
+  /** Places with hooks or a replacement; one counts for each side. */
   get count(): number {
-    return SIDES.reduce((sum, side) => sum + this.#hooks[side].size, this.#replacements.size);
+    return SIDES.reduce((sum, side) => sum + this.#hooked[side].length, this.#replacements.size);
+  }
+
+  #placeAt(address: number): Place {
+    let place = this.#places.get(address);
+    if (!place) {
+      place = {};
+      this.#places.set(address, place);
+    }
+    return place;
   }
 }
