@@ -62,9 +62,9 @@ export function reachable<W extends Ways>(
 
 /** The same by the order of the places. */
 export function inOrderOfPlaces<T>(code: ReadonlyMap<number, T>): ReadonlyMap<number, T> {
-  const ordered = new Map<number, T>();
-  for (const place of Float64Array.from(code.keys()).sort()) ordered.set(place, code.get(place)!);
-  return ordered;
+  const places = [...code.keys()];
+  if (places.every((place, i) => i === 0 || places[i - 1]! < place)) return code;
+  return new Map(places.sort((a, b) => a - b).map((place) => [place, code.get(place)!]));
 }
 
 /**
