@@ -103,7 +103,7 @@ export type InstructionItem = Extract<CodeItem, { readonly words: readonly numbe
 /** An item that becomes code. */
 export type PlacedItem = InstructionItem | Extract<CodeItem, { readonly kind: 'payload' }>;
 
-export const isPlaced = (item: CodeItem): item is PlacedItem => item.kind !== 'label' && item.kind !== 'align';
+export const becomesCode = (item: CodeItem): item is PlacedItem => item.kind !== 'label' && item.kind !== 'align';
 
 export const sizeBytesOf = (item: PlacedItem): number =>
   item.kind === 'payload' ? item.code.bytes.length : item.words.length * DWORD_BYTES;
@@ -115,4 +115,4 @@ export const isGlued = (item: CodeItem | PayloadItem): boolean => 'isGlued' in i
 /** What tools add; what laying out code adds by itself is none. */
 export const isPayload = (item: CodeItem): boolean =>
   item.kind === 'payload' ||
-  (isPlaced(item) && item.origin === undefined && item.point !== undefined && !item.keepsWay);
+  (becomesCode(item) && item.origin === undefined && item.point !== undefined && !item.keepsWay);

@@ -7,7 +7,7 @@ import { fallsThrough } from '../../ir/step.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
-import { type CodeItem, isPayload, isPlaced, Label, type LiteralFixup, sizeBytesOf } from './code-item.ts';
+import { becomesCode, type CodeItem, isPayload, Label, type LiteralFixup, sizeBytesOf } from './code-item.ts';
 import type { LayoutCode } from './layout-code.ts';
 
 /** What becomes of one instruction. Items that do not say whose they are belong to it as payload. */
@@ -301,7 +301,7 @@ class Composer {
 }
 
 const sizeOf = (items: readonly CodeItem[]): number =>
-  items.reduce((sum, item) => sum + (isPlaced(item) ? sizeBytesOf(item) : 0), 0);
+  items.reduce((sum, item) => sum + (becomesCode(item) ? sizeBytesOf(item) : 0), 0);
 
 /** Whether control may go on behind a step. */
 const comesBack = (step: AmdgpuStep): boolean => fallsThrough(step) || step.control === 'call';

@@ -7,7 +7,7 @@ import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { DWORD_BYTES, displacement, MAX_DWORDS } from './branches.ts';
-import { type CodeItem, endsFlow, isGlued, isPlaced, Label, type NewCodeOf, sizeBytesOf } from './code-item.ts';
+import { becomesCode, type CodeItem, endsFlow, isGlued, Label, type NewCodeOf, sizeBytesOf } from './code-item.ts';
 
 /** Islands are looked for so much nearer, because more of them may come between. */
 const REACH_BYTES = MAX_DWORDS * DWORD_BYTES - 8192;
@@ -219,7 +219,7 @@ class Planner implements BranchPlan {
     let stretch = this.#start + POOL_BYTES;
     for (const [index, item] of this.#items.entries()) {
       const at = this.#ends[index]!;
-      if (!isPlaced(item) || isGlued(item) || at < stretch) continue;
+      if (!becomesCode(item) || isGlued(item) || at < stretch) continue;
       // What is glued together may reach into the next stretch: the place behind it is taken then.
       const isPassed = !endsFlow(item);
       if (isPassed && (at < stretch + POOL_BYTES - 64 || this.#isAddressRead(index))) continue;

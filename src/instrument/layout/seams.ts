@@ -12,7 +12,7 @@ import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import { HazardState, type MissingWait } from '../../lift/hazards.ts';
-import { type CodeItem, endsFlow, type InstructionItem, isGlued, isPayload, isPlaced } from './code-item.ts';
+import { becomesCode, type CodeItem, endsFlow, type InstructionItem, isGlued, isPayload } from './code-item.ts';
 import { PayloadCode, type PayloadItem, type PayloadLabel } from './payload-code.ts';
 
 /** The wait states of one s_nop (CDNA2 ISA 12.5; RDNA3 ISA 16.5). */
@@ -314,7 +314,7 @@ function cureOf({ hazard: { cure }, step }: MissingWait): string {
   return cure.replaceAll(ANY_VECTOR, `v${read?.first ?? 0}`);
 }
 
-/** What items are for hazards: of instructions with the same effects there is one step, wherever they stand. */
+/** What items are for hazards: instructions with the same effects are one step, wherever they stand. */
 class SeamParts {
   readonly #original: SeamInput['original'];
   readonly #target: Target;
@@ -340,7 +340,7 @@ class SeamParts {
 
   of(items: readonly CodeItem[]): (Part | undefined)[] {
     return items.map((item) => {
-      if (!isPlaced(item)) return undefined;
+      if (!becomesCode(item)) return undefined;
       return item.kind === 'payload' ? this.#payload(item.code, item.point) : this.#stepOf(item);
     });
   }

@@ -16,8 +16,8 @@ export class HookPayloads {
   readonly #compiled = new Map<HookCode, Compiled[]>();
 
   /**
-   * Asks `place` for what the hook asks for, and for nothing else: registers are taken for what is asked. With
-   * the same answers a hook asks the same.
+   * Asks `place` for what the hook asks for, and for nothing else: registers are taken for what is asked.
+   * With the same answers a hook asks the same.
    */
   of(code: HookCode, context: CodeContext, place: VariablePlace | undefined): readonly Payload[] {
     const known = this.#compiled.get(code) ?? [];
@@ -33,7 +33,6 @@ export class HookPayloads {
         each.answers.entries().every(([symbol, register]) => addressOf(symbol) === register),
     );
     if (found) return found.payloads;
-    answers.clear();
     const payloads = code(context, { addressOf });
     known.push({ waveSize: context.waveSize, answers, payloads });
     return payloads;
