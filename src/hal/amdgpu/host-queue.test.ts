@@ -48,8 +48,10 @@ test('a fault fails what is in its queue with its cause, and nothing else', asyn
     ),
   );
   assert.deepEqual(failures.slice(0, 4), ['complete', ['ABORTED', 'HsaError'], ['ABORTED', 'HsaError'], 'complete']);
-  // What was in the ring is lost with it, what waited for room is not: three of the four.
-  assert.equal(failures.filter((each) => each === 'complete').length, 2 + 3);
+  // What was in the ring is lost with it, what waited for room is not. The end of `before` makes room for one
+  // more, which is seen before the fault or after it: a turn of the device is bounded by time.
+  const rest = failures.slice(4).filter((each) => each === 'complete').length;
+  assert.ok(rest === 2 || rest === 3, `${rest}`);
   assert.match(behind.failure!.message, /an operation before it ended the queue/);
 });
 

@@ -8,6 +8,8 @@ const ALIGNMENT_BYTES = 16;
 export interface ScratchAccess {
   /** Whether preambles can set all kernels up for it. */
   readonly isPossible: () => boolean;
+  /** FLAT_SCRATCH is a hardware register that kernels set, which is not followed: targets of gfx10. */
+  readonly isFlatScratchHidden: boolean;
   /** Whether code of the kernels writes FLAT_SCRATCH, which then is kept elsewhere as it is to be. */
   readonly isFlatScratchWritten: boolean;
   readonly keepFlatScratch: () => number | undefined;
@@ -52,6 +54,7 @@ export class ScratchArea {
    * is known of it.
    */
   flatScratch(): number | undefined | string {
+    if (this.#access.isFlatScratchHidden) return 'what is in FLAT_SCRATCH of this target is not followed';
     if (!this.#access.isFlatScratchWritten) return undefined;
     if (!this.#isKept) this.#flatScratch = this.#access.keepFlatScratch();
     this.#isKept = true;

@@ -11,7 +11,7 @@ const context = { target: targetFor(PROCESSOR), waveSize: 64 } as const;
 /** A dword that is no instruction. */
 const NONE = 0xffff_ffff;
 
-/** Of code at 0, an instruction or a dword each: the entries that move, and the reasons of those that stay. */
+/** Of code at 0, an instruction or a dword each: the entries that move, and why the others stay. */
 function found(code: readonly (string | number)[], entries: readonly number[]) {
   const dwords = code.flatMap((each) => (typeof each === 'number' ? each : assembleInstruction(each, context).words));
   const view = new DataView(Uint32Array.from(dwords).buffer);

@@ -252,7 +252,15 @@ export class Allocator {
     const waits = waitsFor(state, form.readsPhysical, [...form.writesPhysical, ...ranges], this.#plan);
     const wait = placed.counts.wait + placed.waitCount(waits);
     const home = form.borrowing.home?.kind ?? 'none';
-    return { kind: 'allocation', code: placed.code(waits), counts: { ...placed.counts, wait }, sources, home, needs, choice };
+    return {
+      kind: 'allocation',
+      code: placed.code(waits),
+      counts: { ...placed.counts, wait },
+      sources,
+      home,
+      needs,
+      choice,
+    };
   }
 }
 

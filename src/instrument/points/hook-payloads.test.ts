@@ -1,4 +1,4 @@
-/** Payloads of hooks are made once for places that are alike, and no place is asked for more than that takes. */
+/** Payloads of hooks are made once for places that are alike; no place is asked for more than that takes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { coverageTable } from './coverage.ts';
+import { coverageTable } from './coverage.test-support.ts';
 import { formOf } from './table.ts';
 
 const FILE = path.resolve(import.meta.dirname, '../../../docs/ptx-coverage.md');
