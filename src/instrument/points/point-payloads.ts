@@ -266,6 +266,8 @@ export class PointPayloads {
     const found = classOf(allocation);
     const by = envelope ? 'envelope' : hook.isResident && found === 'dead' ? 'resident' : found;
     this.#count.serve(by, allocation.counts);
+    // Without code the point is none for the layout: what S_CLAUSE and S_DELAY_ALU say stays true.
+    if (allocation.code.bytes.length === 0) return [];
     return [{ kind: 'payload', code: allocation.code, numbers: hook.literals, point: step.offset }];
   }
 
