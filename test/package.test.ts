@@ -17,7 +17,8 @@ import {
   runIn,
 } from './installed-package.ts';
 
-const MAX_UNPACKED_BYTES = 6 * 2 ** 20;
+/** Close above what it is: growth is to be noticed. */
+const MAX_UNPACKED_BYTES = 6.5 * 2 ** 20;
 const BLOCKS = readmeBlocks();
 const scripts = BLOCKS.filter(({ language }) => language === 'sh');
 const programs = BLOCKS.filter(({ language }) => language === 'ts');
