@@ -36,3 +36,16 @@ test('time that went by before counts, and what it ran out in is said', () => {
     message: 'the time limit of 1.5 s ran out while files were read',
   });
 });
+
+test('waits count as long as they were meant to be, once', async () => {
+  const work = new TimeLimit(50, () => 0);
+  const startMs = performance.now();
+  await work.wait(20);
+  assert.equal(work.isOver(startMs + 1e6), false, 'the machine may be late by any time');
+  await work.wait(30);
+  assert.equal(work.isOver(startMs + 2e6), true);
+  const wall = new TimeLimit(1e6);
+  const before = performance.now();
+  await wall.wait(20);
+  assert.equal(wall.isOver(before + 1e6 - 10), false, 'wall time has the wait in it');
+});

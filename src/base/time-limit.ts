@@ -8,14 +8,21 @@ export class TimeLimit {
   readonly #limitMs: number;
   readonly #clock: () => number;
   readonly #startMs: number;
+  /** Whether the clock stands still while the run waits. */
+  readonly #isClockOfWork: boolean;
+  #waitedMs = 0;
   /** Wall time before which the limit cannot be over. */
   #earliestMs: number;
 
-  /** `clock` must not be faster than wall time; `startMs`: when the time began, by the clock. */
-  constructor(limitMs = Number.POSITIVE_INFINITY, clock = () => performance.now(), startMs?: number) {
-    const nowMs = clock();
+  /**
+   * `clock`: of the work alone, and not faster than wall time, which is the default; `startMs`: when the time
+   * began, by the clock.
+   */
+  constructor(limitMs = Number.POSITIVE_INFINITY, clock?: () => number, startMs?: number) {
+    this.#isClockOfWork = clock !== undefined;
+    this.#clock = clock ?? (() => performance.now());
+    const nowMs = this.#clock();
     this.#limitMs = limitMs;
-    this.#clock = clock;
     this.#startMs = startMs ?? nowMs;
     this.#earliestMs = performance.now() + limitMs - (nowMs - this.#startMs);
   }
@@ -26,10 +33,19 @@ export class TimeLimit {
       throw new WavewrightError('TIMEOUT', `the time limit of ${this.#limitMs / 1000} s ran out ${when}`);
   }
 
+  /**
+   * The run waits for so long because it wants to. It counts as long as it was meant to be: on a loaded machine
+   * a wait takes many times as long, which is not the run's doing.
+   */
+  wait(waitMs: number): Promise<void> {
+    if (this.#isClockOfWork) this.#waitedMs += waitMs;
+    return new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+
   /** `nowMs`: wall time. */
   isOver(nowMs = performance.now()): boolean {
     if (nowMs < this.#earliestMs) return false;
-    const restMs = this.#limitMs - (this.#clock() - this.#startMs);
+    const restMs = this.#limitMs - (this.#clock() - this.#startMs) - this.#waitedMs;
     this.#earliestMs = nowMs + restMs;
     return restMs <= 0;
   }

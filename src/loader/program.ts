@@ -301,7 +301,7 @@ class ProgramRun {
     const sleeps = state === 'waiting' && waits > SPIN_TURNS;
     if (!sleeps && nowMs < this.#nextYield) return;
     const sleepMs = sleeps ? Math.min(1 + (waits - SPIN_TURNS) / TURNS_PER_SLEEP_MS, MAX_SLEEP_MS) : 0;
-    await new Promise((resolve) => setTimeout(resolve, sleepMs));
+    await this.#limit.wait(sleepMs);
     const intervalMs = this.#server?.waitingForHost ? HOST_YIELD_INTERVAL_MS : YIELD_INTERVAL_MS;
     this.#nextYield = performance.now() + intervalMs;
   }

@@ -39,7 +39,7 @@ export interface RunOptions extends StreamOptions {
   timeoutMs?: number;
   /**
    * What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is
-   * the default.
+   * the default. A clock of the work alone: what the run chooses to wait is added.
    */
   clock?: () => number;
   /** When the time of `timeoutMs` began, by that clock. Default: with the call. */

@@ -115,7 +115,7 @@ test('more programs at once than cores warn, and none of them pays for the other
   const jobs = 4 * availableParallelism() + 8;
   const list = path.join(folder, 'many');
   writeFileSync(list, `${path.join(folder, 'hello')}\n`.repeat(jobs));
-  const { stdout, stderr } = await runTests(`--jobs=${jobs}`, '--timeout=2', list);
+  const { stdout, stderr } = await runTests(`--jobs=${jobs}`, '--timeout=4', list);
   assert.match(stdout, new RegExp(`^${jobs} passed, 0 failed of ${jobs} programs`, 'm'));
   assert.match(stderr, /^wavewright: warning: --jobs=\d+ is more than the machine has cores \(\d+\): .*\n$/);
 });

@@ -87,10 +87,10 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   return status;
 }
 
-/** What this thread took or chose to wait; not the time in which it could have run while others did. */
+/** What this thread took; not the time in which it could have run while others did. */
 function ownTimeMs(): number {
   const { user, system } = process.threadCpuUsage();
-  return (user + system) / US_PER_MS + performance.eventLoopUtilization().idle;
+  return (user + system) / US_PER_MS;
 }
 
 // Loading what every program needs is no program's time.
