@@ -34,8 +34,8 @@ export class TimeLimit {
   }
 
   /**
-   * The run waits for so long because it wants to. It counts as long as it was meant to be: on a loaded machine
-   * a wait takes many times as long, which is not the run's doing.
+   * The run waits for so long because it wants to. It counts as long as it was meant to be: on a loaded
+   * machine a wait takes many times as long, which is not the run's doing.
    */
   wait(waitMs: number): Promise<void> {
     if (this.#isClockOfWork) this.#waitedMs += waitMs;
