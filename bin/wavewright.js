@@ -10,26 +10,37 @@ if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
   // Not imported: an import reads each export, and those of node:fs load streams.
   const { existsSync } = process.getBuiltinModule('node:fs');
   const { enableCompileCache, registerHooks } = process.getBuiltinModule('node:module');
-  const source = new URL('../src/', import.meta.url);
+  const sources = new URL('../src/', import.meta.url);
   // A checkout runs from its sources; the published package has only dist.
-  const isCheckout = existsSync(source);
-  const [root, format, main] = isCheckout
-    ? [source.href, 'module-typescript', 'cli/main.ts']
-    : [new URL('../dist/', import.meta.url).href, 'module', 'cli/main.js'];
-  // Types are stripped and code is compiled once for all processes: NODE_COMPILE_CACHE, or a folder beside
-  // other temporary files.
+  const isCheckout = existsSync(sources);
+  const [root, main] = isCheckout
+    ? [sources.href, 'cli/main.ts']
+    : [new URL('../dist/', import.meta.url).href, 'cli/main.js'];
+  // Code is compiled once for all processes: NODE_COMPILE_CACHE, or a folder beside other temporary files.
   enableCompileCache();
+  const stripped = isCheckout ? await strippedSources(root) : undefined;
   registerHooks({
     // Our imports name files exactly: nothing to search for, which is a third of what it takes to load some
     // hundred modules.
     resolve: (specifier, context, next) =>
       specifier.startsWith('.') && context.parentURL?.startsWith(root)
-        ? { url: new URL(specifier, context.parentURL).href, format, shortCircuit: true }
+        ? { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true }
         : next(specifier, context),
+    load: (url, context, next) =>
+      stripped && url.startsWith(root)
+        ? { source: stripped.source(url), format: 'module', shortCircuit: true }
+        : next(url, context),
   });
   await import(root + main);
 } else {
   await handOver();
+}
+
+/** Kept by each version of Node for itself, in the checkout: nobody else can write there. */
+async function strippedSources(root) {
+  const { StrippedSources } = await import('../tools/stripped-sources.ts');
+  const file = new URL(`../node_modules/.cache/wavewright/sources-${process.versions.node}`, import.meta.url);
+  return new StrippedSources(root, process.getBuiltinModule('node:url').fileURLToPath(file));
 }
 
 async function handOver() {

@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -56,6 +65,44 @@ test('a checkout runs from its sources, on either Node', async () => {
   assert.match(direct.stdout, /^wavewright \d+\.\d+\.\d+\n$/);
   assert.deepEqual([direct.status, direct.stderr], [0, '']);
   assert.deepEqual(await start(LAUNCHER, OLD_NODE, ['--version']).end, direct);
+});
+
+/** What a checkout's command line prints, time and again. */
+async function printed(launcher: string): Promise<string> {
+  const { status, stdout, stderr } = await start(launcher, [], []).end;
+  assert.deepEqual([status, stderr], [0, '']);
+  return stdout;
+}
+
+test('a checkout runs what its sources say now, whatever was kept of them', async () => {
+  const root = path.join(scratch, 'checkout');
+  for (const folder of ['bin', 'src/cli', 'tools']) mkdirSync(path.join(root, folder), { recursive: true });
+  for (const file of ['bin/wavewright.js', 'tools/stripped-sources.ts', 'package.json'])
+    copyFileSync(path.resolve(import.meta.dirname, '..', file), path.join(root, file));
+  const launcher = path.join(root, 'bin/wavewright.js');
+  const write = (name: string, text: string) => writeFileSync(path.join(root, 'src', name), text);
+  write('cli/main.ts', "import { word } from '../word.ts';\nprocess.stdout.write(word satisfies string);");
+  write('word.ts', "export const word: string = 'µ1';");
+  for (const _ of ['stripped', 'kept']) assert.equal(await printed(launcher), 'µ1');
+  write('word.ts', "export const word: string = 'µ2';");
+  for (const _ of ['stripped', 'kept']) assert.equal(await printed(launcher), 'µ2');
+  const folder = path.join(root, 'node_modules/.cache/wavewright');
+  const [kept] = readdirSync(folder);
+  assert.ok(kept !== undefined, 'it is kept');
+  const file = path.join(folder, kept);
+  const whole = readFileSync(file);
+  assert.ok(whole.includes('µ2'));
+  // It is used: what stands there runs as long as the sources are as they were.
+  writeFileSync(file, Buffer.from(whole.toString().replace('µ2', 'µ3')));
+  assert.equal(await printed(launcher), 'µ3');
+  for (const spoiled of [whole.subarray(0, -1), whole.subarray(0, 10), Buffer.alloc(0)]) {
+    writeFileSync(file, spoiled);
+    assert.equal(await printed(launcher), 'µ2');
+    assert.deepEqual(readFileSync(file), whole);
+  }
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, 'no folder');
+  assert.equal(await printed(launcher), 'µ2', 'nothing can be kept');
 });
 
 test('arguments, standard streams and the exit status pass through a hand-over', async () => {
