@@ -147,6 +147,22 @@ test('lanes that the hook switches on have the values that it needs there', () =
   assert.match(payload.lines.at(-1)!, /^s_mov_b64 .*ssrc0=s\d/);
 });
 
+for (const processor of Object.keys(PROCESSORS)) {
+  test(`${processor}: what the first of these lanes tells all is there, too, where no lane was on`, () => {
+    const args: HookArgument[] = [{ kind: 'symbol', symbol: 'counters', offset: 0 }, constant(5n)];
+    const payload = payloadOf(open(`tools.${processor}.o`, processor), 'add_wave', args);
+    assert.ok(typeof payload === 'object', `${payload}`);
+    const reads = payload.lines.filter((line) => line.startsWith('v_readfirstlane'));
+    assert.equal(reads.length, 3);
+    const sources = reads.map((line) => /src0=(v\d+!?)/.exec(line)?.[1]);
+    for (const source of sources) {
+      const written = payload.lines.findIndex((line) => line.startsWith('v_mov') && line.includes(`=${source}`));
+      const masks = payload.lines.slice(0, written).filter((line) => /^s_mov_b(32|64) .*exec/.test(line));
+      assert.match(`${source} ${masks.at(-1)}`, /^v\d+! .*-1/, payload.lines.join('\n'));
+    }
+  });
+}
+
 test('addresses are those of all formats, from registers as the application has them', () => {
   const file = open('hooks.gfx90a.O2.o', 'gfx90a');
   const linesAt = (text: string): string => {

@@ -28,18 +28,21 @@ export function findWideValues(
   const regions = regionsOf(code, masks);
   const nodes = new Set<HookNode>();
   let hasArguments = false;
-  const users = [...needed].filter((node) => masks.before(node) === 'any');
+  const isWide = (node: HookNode): boolean => masks.before(node) === 'any';
+  const choosesLanes = [...needed].some(isWide);
+  const users = choosesLanes ? [...needed].filter((node) => isWide(node) || readsFirstLane(node)) : [];
   for (let user = users.pop(); user !== undefined; user = users.pop()) {
     for (const read of user.reads) {
-      if (read.unit < FIRST_VECTOR || read.isCrossLane) continue;
+      if (read.unit < FIRST_VECTOR || (read.isCrossLane && !readsFirstLane(user))) continue;
       const { nodes: writers, fromOutside } = definitions.of(user, read);
       hasArguments ||= fromOutside;
       for (const writer of writers) {
-        if (nodes.has(writer) || (!nodes.has(user) && regions.get(writer) === regions.get(user))) continue;
+        const isThere = isWide(user) && !nodes.has(user) && regions.get(writer) === regions.get(user);
+        if (isThere || nodes.has(writer)) continue;
         if (isCopied(writer)) {
           nodes.add(writer);
           users.push(writer);
-        } else if (masks.before(writer) !== 'any' || nodes.has(user)) {
+        } else if (!isWide(writer) || nodes.has(user)) {
           const text = writer.marker ? writer.marker.name : writer.step.text();
           return { rejected: `needs a value in lanes that were off when it was computed ('${text}')` };
         }
@@ -48,6 +51,13 @@ export function findWideValues(
   }
   return { nodes, hasArguments };
 }
+
+/**
+ * Whether it takes the value of the first lane that is on: one that the hook switched on, or lane 0 where the
+ * application has none.
+ */
+const readsFirstLane = ({ step: { effects }, marker, reads }: HookNode): boolean =>
+  !marker && effects.readsState.has('exec') && reads.some(({ isCrossLane }) => isCrossLane);
 
 /** Whether it may run in other lanes, too. */
 function isCopied({ step, marker, reads, writes }: HookNode): boolean {

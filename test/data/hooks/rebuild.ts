@@ -19,6 +19,7 @@ const RECIPES = PROCESSORS.flatMap((processor): Recipe[] => {
     ...[1, 2, 3].map((level) => recipe(`hooks.${processor}.O${level}.o`, 'hooks.c', `${target} -O${level}`)),
     recipe(`odd.${processor}.o`, 'odd.c', `${target} -O2`),
     recipe(`calls.${processor}.o`, 'calls.c', `${target} -O2`),
+    recipe(`tools.${processor}.o`, 'tools.c', `${target} -O2`),
     recipe(`opencl.${processor}.o`, 'hooks.cl', `-x cl -cl-std=CL2.0 ${target} -O2`),
     recipe(`cpp.${processor}.o`, 'hooks.hip', `-x c++ ${target} -O2`),
     recipe(`hip.${processor}.bundle`, 'hooks.hip', `-x hip --cuda-device-only --offload-arch=${processor} -fuse-cuid=none -nogpuinc -O2`),
