@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CallPolicy, HookArgument } from '../src/instrument/index.ts';
+import type { CallPolicy, HookArgument, PointKnowledge } from '../src/instrument/index.ts';
 import {
   COUNTERS,
   constant,
@@ -119,6 +119,26 @@ for (const processor of PROCESSORS) {
     );
   });
 
+  test(`${processor}: with all lanes a hook is called where the application has none, too`, () => {
+    const run = runWave(
+      processor,
+      file,
+      (hooks, at) => hooks.hook('count_by_call', [constant(2)], at, { lanes: 'all' }),
+      'needed',
+      'lanes off',
+    );
+    assert.deepEqual(
+      run.stored,
+      expected(() => 7),
+    );
+    // All of them are the first lane of none, and add that none is active.
+    assert.deepEqual([run.read('sums')[0], run.read('counters')[2]], [BigInt(run.waves * (isWave32 ? 32 : 64)), 0n]);
+    const lifted = runWave(processor, `hooks.${processor}.O2.o`, (hooks, at) =>
+      hooks.hook('count_lanes', [constant(2)], at, { lanes: 'all' }),
+    );
+    assert.match(Object.keys(lifted.coverage.refused).join(), /is not called/);
+  });
+
   test(`${processor}: arguments of all kinds reach what is called`, () => {
     const args = [constant(2), constant(30), constant(400), constant(5n << 33n, 2)];
     const { read, waves } = runWave(processor, file, (hooks, at) => hooks.hook('four_arguments', args, at));
@@ -131,12 +151,13 @@ for (const processor of PROCESSORS) {
   });
 
   /** Hooks that change nothing. */
-  const quiet: readonly (readonly [name: string, args: readonly HookArgument[]])[] = [
+  const quiet: readonly (readonly [name: string, args: readonly HookArgument[], knowledge?: PointKnowledge])[] = [
     ...['count_by_call', 'count_by_pointer', 'count_on_stack'].map((name) => [name, [constant(1)]] as const),
     ['state_by_call', [constant(3)]],
+    ['count_on_stack', [constant(1)], { lanes: 'all' }],
   ];
   for (const hook of quiet) {
-    test(`${processor}: every live register is what it was around the call of ${hook[0]}`, () => {
+    test(`${processor}: every live register is what it was around the call of ${hook[0]}, ${hook[2]?.lanes ?? 'active'} lanes`, () => {
       assert.deepEqual(differenceAround(processor, file, hook), undefined);
     });
   }

@@ -13,6 +13,7 @@ import {
   instrumentImage,
   openHookFile,
   type PointHook,
+  type PointKnowledge,
   type ToolCode,
   type ToolInstruction,
 } from '../src/instrument/index.ts';
@@ -196,7 +197,7 @@ export function runWave(
 export function differenceAround(
   processor: string,
   file: string,
-  [name, args]: readonly [name: string, args: readonly HookArgument[]],
+  [name, args, knowledge]: readonly [name: string, args: readonly HookArgument[], knowledge?: PointKnowledge],
   calls: CallPolicy = 'needed',
 ) {
   const original = wave(processor, processor === 'gfx1100' ? 32 : 64);
@@ -221,7 +222,8 @@ export function differenceAround(
     };
   };
   const attach: Attach = (code, hooks) => {
-    for (const instruction of code.instructions) code.before(instruction, hooks.hook(name, args, instruction));
+    for (const instruction of code.instructions)
+      code.before(instruction, hooks.hook(name, args, instruction, knowledge));
   };
   const made = withHooks(original, file, attach, calls);
   assert.deepEqual(made.coverage.refused, {});

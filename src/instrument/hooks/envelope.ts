@@ -23,7 +23,10 @@ import type { Rejected } from './hook-code.ts';
 import type { HookArgument, HookPoint } from './hook-point.ts';
 import { emitImplicitArguments, emitIntrinsic, type IntrinsicContext } from './intrinsic-emission.ts';
 
-/** Where a call finds memory and code. */
+/** The lanes that a called hook runs with: those of the application, or all that a wave has. */
+export type CallLanes = 'active' | 'all';
+
+/** Where a call finds memory and code, and how it is made. */
 export interface CallPlace {
   /** Symbol of the hooks' image. */
   readonly image: string;
@@ -31,6 +34,7 @@ export interface CallPlace {
   readonly scratchBytes: number;
   /** SGPRs with the value that FLAT_SCRATCH is to have, where the application may have another. */
   readonly flatScratch: number | undefined;
+  readonly lanes: CallLanes;
 }
 
 /** A call for points with the same key, and what it takes of each lane's private memory. */
@@ -73,7 +77,8 @@ export function bindCall(
   const trial = new EnvelopeEmission({ hook, args, point, place }, code);
   trial.emit([]);
   if (trial.rejected !== undefined) return { rejected: trial.rejected };
-  const parts = [place.image, place.scratchBytes, place.flatScratch, hook.name, code.waveSize, ...trial.keyParts];
+  const { image, scratchBytes, flatScratch, lanes } = place;
+  const parts = [image, scratchBytes, flatScratch, lanes, hook.name, code.waveSize, ...trial.keyParts];
   return {
     key: parts.join('|'),
     literals: trial.literals,
@@ -180,8 +185,9 @@ class EnvelopeEmission implements IntrinsicContext {
     const end = { name: 'called' };
     b.purpose = 'save';
     const exec = this.copyOf('exec');
+    const hasAllLanes = this.#place.lanes === 'all';
     // Compiled code may take it that a lane is active.
-    b.emit`s_cbranch_execz ${end}`;
+    if (!hasAllLanes) b.emit`s_cbranch_execz ${end}`;
     const mode = this.#hook.writesMode ? b.scalar() : undefined;
     if (mode) b.emit`s_getreg_b32 ${mode}, hwreg(HW_REG_MODE)`;
     b.purpose = 'body';
@@ -195,7 +201,7 @@ class EnvelopeEmission implements IntrinsicContext {
     this.#store(kept, base);
     b.purpose = 'body';
     for (const { to, value, isForAllLanes } of this.#passed) if (isForAllLanes) this.#pass(to, value);
-    b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`;
+    if (!hasAllLanes) b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`;
     for (const { to, value, isForAllLanes } of this.#passed) if (!isForAllLanes) this.#pass(to, value);
     const results = this.#call(exec);
     b.purpose = 'save';

@@ -3,7 +3,7 @@ import { type InitialValue, initialSgprs } from '../../codeobject/initial-sgprs.
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { type BoundHook, bindHook } from '../hooks/bind-hook.ts';
 import { type CalledHook, CalledImage } from '../hooks/called-image.ts';
-import { bindCall } from '../hooks/envelope.ts';
+import { bindCall, type CallLanes } from '../hooks/envelope.ts';
 import { isRejected, type Rejected } from '../hooks/hook-code.ts';
 import type { HookBlock, HookFile } from '../hooks/hook-file.ts';
 import type { HookArgument, HookPoint, LaunchRegisters } from '../hooks/hook-point.ts';
@@ -27,10 +27,25 @@ export interface PointKnowledge {
   readonly opcode?: number;
   /** Where the point finds values of the launch; others are where the kernel keeps them. */
   readonly launch?: LaunchRegisters;
+  /**
+   * With `all`, a hook that is called runs with all lanes on, also where the application has none, and its
+   * arguments are in all of them; `ww_exec` still gives the application's lanes, and what differs from lane
+   * to lane, such as `ww_address`, is right in these alone. A hook that is lifted is refused: it has
+   * `ww_write_exec`.
+   */
+  readonly lanes?: CallLanes;
 }
 
 /** Which hooks are called instead of standing at the point themselves. */
 export type CallPolicy = 'never' | 'needed' | 'always';
+
+/** A hook at a point. */
+interface Use {
+  readonly name: string;
+  readonly args: readonly HookArgument[];
+  readonly point: HookPoint;
+  readonly lanes: CallLanes;
+}
 
 export class CompiledHooks {
   readonly #file: HookFile;
@@ -56,7 +71,7 @@ export class CompiledHooks {
     name: string,
     args: readonly HookArgument[],
     { step, address, block }: ToolInstruction,
-    { opcode = 0, launch: given }: PointKnowledge = {},
+    { opcode = 0, launch: given, lanes = 'active' }: PointKnowledge = {},
   ): PointHook {
     const kept = this.#code.launchOf(block.function);
     const launch = given ? mergedLaunch(given, kept) : kept;
@@ -68,10 +83,12 @@ export class CompiledHooks {
     const lifted = this.#lift(name, waveSize);
     const isCalled = this.#calls === 'always' || (isRejected(lifted) && this.#calls === 'needed');
     const bound = isCalled
-      ? this.#boundCall({ name, args, point }, block.function, lifted)
+      ? this.#boundCall({ name, args, point, lanes }, block.function, lifted)
       : isRejected(lifted)
         ? lifted
-        : bindHook(lifted, args, point);
+        : lanes === 'all'
+          ? { rejected: 'is not called, and only called hooks begin with all lanes' }
+          : bindHook(lifted, args, point);
     if (isRejected(bound)) return refused(bound);
     let codes = this.#codes.get(bound.key);
     if (!codes) {
@@ -97,7 +114,7 @@ export class CompiledHooks {
   }
 
   #boundCall(
-    { name, args, point }: { readonly name: string; readonly args: readonly HookArgument[]; readonly point: HookPoint },
+    { name, args, point, lanes }: Use,
     caller: ToolFunction,
     lifted: LiftedHook | Rejected,
   ): BoundHook | Rejected {
@@ -115,7 +132,7 @@ export class CompiledHooks {
     const flatScratch = scratch.flatScratch();
     if (typeof flatScratch === 'string') return { rejected: `is called, and ${flatScratch}` };
     const bound = bindCall(called, args, point, {
-      ...{ image: whole.variable.symbol, scratchBytes: scratch.startBytes, flatScratch },
+      ...{ image: whole.variable.symbol, scratchBytes: scratch.startBytes, flatScratch, lanes },
     });
     if (isRejected(bound)) return bound;
     const why = scratch.require(bound.scratchSizeBytes);
