@@ -9,7 +9,7 @@ import { readTraceFile } from '../src/instrument/index.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { kernelText } from './kernel-rig.test-support.ts';
-import { accessText, type KernelCase, nativeAccesses, runWithTools } from './tool-runs.test-support.ts';
+import { accessText, type KernelCase, observeNatively, runWithTools } from './tool-runs.test-support.ts';
 
 /** Dwords of a descriptor besides the address. */
 interface Buffer {
@@ -121,7 +121,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
   for (const [index, group] of (processor === 'gfx1100' ? GFX11 : GFX9).entries()) {
     test(`${processor}: accesses of lanes through buffers, ${index}: ${group[1]}`, async () => {
       const each = kernel(processor, [group]);
-      const native = nativeAccesses(each);
+      const { accesses: native } = observeNatively(each);
       const { reports } = await runWithTools(each, 'memory-trace:file=x', 'coalescing:segment=64');
       const [trace, coalescing] = reports.map(({ result, coverage }) => {
         assert.deepEqual(coverage.refused, {});

@@ -78,14 +78,16 @@ export interface Access {
   readonly lane: number;
   readonly space: string;
   readonly address: bigint;
+  /** Of those that the lane makes by this execution of the instruction. */
+  readonly isFirst: boolean;
 }
 
 /**
  * Accesses as sorted text. Buffers are elsewhere where the code is larger, all by as much: global addresses
  * count from the lowest one.
  */
-export function accessText(accesses: readonly Access[]): string {
-  const isGlobal = ({ space }: Access): boolean => space === 'global' || space === 'flat';
+export function accessText(accesses: readonly Omit<Access, 'isFirst'>[]): string {
+  const isGlobal = ({ space }: Pick<Access, 'space'>): boolean => space === 'global' || space === 'flat';
   const lowest = accesses.filter(isGlobal).reduce((low, { address }) => (address < low ? address : low), 2n ** 64n);
   const lines = accesses.map((each) => {
     const address = isGlobal(each) ? each.address - lowest : each.address;
@@ -94,9 +96,18 @@ export function accessText(accesses: readonly Access[]): string {
   return lines.sort().join('\n');
 }
 
-/** The accesses that lanes make in a native run. */
-export function nativeAccesses(each: KernelCase): readonly Access[] {
-  const found: Access[] = [];
+/** What only the reference executor tells of a native run. */
+export interface Observed {
+  /** That lanes make. */
+  readonly accesses: readonly Access[];
+  /** Waves that came to each instruction with a lane that was active, by image address. */
+  readonly activeWaves: ReadonlyMap<number, number>;
+}
+
+export function observeNatively(each: KernelCase): Observed {
+  const accesses: Access[] = [];
+  const activeWaves = new Map<number, number>();
+  const seen = new Set<number>();
   let start = 0;
   const image: LaunchObserver = {
     onLoaded: (_runtime, _agent, executable) => {
@@ -107,34 +118,19 @@ export function nativeAccesses(each: KernelCase): readonly Access[] {
     onFinished: () => undefined,
   };
   const observer: StepObserver = {
-    access: (_wave, step, { lane, address, space }) => {
-      if (lane >= 0) found.push({ pc: step.offset - start, lane, address, space });
-    },
-  };
-  using runner = new KernelRunner({ processor: each.processor, executor: 'reference', observer }, image);
-  runKernel(imageOf(each), each, runner);
-  return found;
-}
-
-/** Waves that came to each instruction with a lane that was active, by image address. */
-export function nativeActiveWaves(each: KernelCase): ReadonlyMap<number, number> {
-  const found = new Map<number, number>();
-  let start = 0;
-  const image: LaunchObserver = {
-    onLoaded: (_runtime, _agent, executable) => {
-      start = Number(BigInt.asUintN(32, executable.loadedCodeObjects[0]!.loadDelta));
-    },
-    onLaunch: () => undefined,
-    onFinished: () => undefined,
-  };
-  const observer: StepObserver = {
     beforeStep: (wave, { offset }) => {
-      if (wave.state('exec') !== 0n) found.set(offset - start, (found.get(offset - start) ?? 0) + 1);
+      seen.clear();
+      if (wave.state('exec') !== 0n) activeWaves.set(offset - start, (activeWaves.get(offset - start) ?? 0) + 1);
+    },
+    access: (_wave, { offset }, { lane, address, space }) => {
+      if (lane < 0) return;
+      accesses.push({ pc: offset - start, lane, address, space, isFirst: !seen.has(lane) });
+      seen.add(lane);
     },
   };
   using runner = new KernelRunner({ processor: each.processor, executor: 'reference', observer }, image);
   runKernel(imageOf(each), each, runner);
-  return found;
+  return { accesses, activeWaves };
 }
 
 export interface ToolsRun {

@@ -9,8 +9,7 @@ import {
   isVector,
   kernelCases,
   nameIn,
-  nativeAccesses,
-  nativeActiveWaves,
+  observeNatively,
   runNative,
   runWithTools,
   TARGETS,
@@ -56,13 +55,13 @@ for (const processor of TARGETS) {
   for (const each of kernelCases(processor, CHOSEN && ['collatz', 'histogram'])) {
     test(`${each.file}: waves with an active lane are counted`, async () => {
       const native = runNative(each);
-      const active = nativeActiveWaves(each);
+      const { activeWaves } = observeNatively(each);
       const tools = ['instruction-count:level=wave', 'block-count:level=wave'];
       for (const tool of tools) {
         const { reports } = await runWithTools(each, tool);
         for (const [address, , , text, count] of table(reports[0]!, 'instructions')) {
           const waves = native.counts.get(Number(address))?.waves ?? 0;
-          const expected = isVector(text!) ? (active.get(Number(address)) ?? 0) : waves;
+          const expected = isVector(text!) ? (activeWaves.get(Number(address)) ?? 0) : waves;
           assert.equal(count, BigInt(expected), `${tool}: ${address} ${text}`);
         }
       }
@@ -82,7 +81,7 @@ for (const processor of TARGETS) {
         const { address: pc, space } = points[point]!;
         return { pc, lane, space, address: value };
       });
-      assert.equal(accessText(found), accessText(nativeAccesses(each)));
+      assert.equal(accessText(found), accessText(observeNatively(each).accesses));
       assert.ok(found.length > 0);
     });
   }

@@ -4,10 +4,9 @@ import { parseElf } from '../../src/elf/elf.ts';
 import type { Coverage } from '../../src/instrument/index.ts';
 import { readPcMap } from '../../src/instrument/instrument.ts';
 import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
-import { runsOncePerWave } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
 import { freesVectors } from '../../src/isa/amdgpu/encoding/messages.ts';
-import type { ToolReport } from '../../src/tools/tool-session.ts';
 import { type Execution, execute, UNITS, type UnitCounts } from './execution.ts';
+import { Truth } from './truth.ts';
 import { type Rewritten, VARIANTS, type Variant } from './variants.ts';
 import type { Workload } from './workloads.ts';
 
@@ -38,9 +37,10 @@ export interface Measurement {
 
 export async function measure(workload: Workload, variants = VARIANTS): Promise<Measurement> {
   const native = execute(workload, workload.image.bytes);
+  const truth = new Truth(workload, native);
   const failures: string[] = [];
   const measured: VariantMeasurement[] = [];
-  for (const variant of variants) measured.push(await measureVariant(workload, native, variant, failures));
+  for (const variant of variants) measured.push(await measureVariant({ workload, native, truth }, variant, failures));
   const { instructions, units } = native;
   return {
     ...{ kernel: workload.name, processor: workload.processor, native: { instructions, units } },
@@ -48,12 +48,15 @@ export async function measure(workload: Workload, variants = VARIANTS): Promise<
   };
 }
 
-async function measureVariant(
-  workload: Workload,
-  native: Execution,
-  variant: Variant,
-  failures: string[],
-): Promise<VariantMeasurement> {
+/** A kernel as it was compiled. */
+interface Native {
+  readonly workload: Workload;
+  readonly native: Execution;
+  readonly truth: Truth;
+}
+
+async function measureVariant(own: Native, variant: Variant, failures: string[]): Promise<VariantMeasurement> {
+  const { workload, native } = own;
   const cpu = process.threadCpuUsage();
   const rewritten = await variant.rewrite(workload);
   const { user, system } = process.threadCpuUsage(cpu);
@@ -61,7 +64,7 @@ async function measureVariant(
   if (!rewritten) return { ...NOTHING, variant: variant.name, missing: 'not to be rewritten so' };
   const run = execute(workload, rewritten.bytes, rewritten.observer);
   const map = readPcMap(parseElf(rewritten.bytes))!;
-  for (const what of differences(native, run, map, rewritten)) {
+  for (const what of differences(own, run, map, rewritten)) {
     failures.push(`${workload.name} ${workload.processor}, ${variant.name}: ${what}`);
   }
   const added = Object.fromEntries(UNITS.map((unit) => [unit, run.units[unit] - native.units[unit]]));
@@ -115,7 +118,8 @@ function codeRatio({ rows }: PcMap): number {
   return bytes(['original', 'payload', 'island', 'branch']) / bytes(['original']);
 }
 
-function* differences(native: Execution, run: Execution, map: PcMap, { reports }: Rewritten): Generator<string> {
+function* differences(own: Native, run: Execution, map: PcMap, { reports }: Rewritten): Generator<string> {
+  const { native, truth } = own;
   const hash = ({ output }: Execution): string => createHash('sha256').update(output).digest('hex');
   if (hash(native) !== hash(run)) yield 'the output is another one';
   const originals = new Map<number, number>();
@@ -131,24 +135,5 @@ function* differences(native: Execution, run: Execution, map: PcMap, { reports }
     const found = originals.get(address) ?? 0;
     if (found !== waves) yield `the instruction at ${address} is executed ${found} times, natively ${waves}`;
   }
-  for (const report of reports ?? []) yield* wrongCounts(native, report);
-}
-
-/** What tools count, against the emulator's own counts of the native run. */
-function* wrongCounts(native: Execution, { result, use, coverage }: ToolReport): Generator<string> {
-  const { level } = result.summary;
-  if (level !== 'thread' && level !== 'wave') return;
-  let total = 0n;
-  for (const [address, { waves, lanes }] of native.counts) {
-    const isWhole = runsOncePerWave(native.stepAt(address).instruction.row);
-    // A vector instruction counts for waves with an active lane alone, and that is not known here.
-    if (level === 'wave' && !isWhole) continue;
-    total += BigInt(isWhole ? waves : lanes);
-  }
-  const counted = BigInt(result.summary.total ?? 0);
-  // What is executed at points that were refused is missing; the table of points says how many these are.
-  const isMissing = Object.keys(coverage.refused).length > 0 && counted < total;
-  if (level === 'thread' && counted !== total && !isMissing) {
-    yield `${use.tool.name} counts ${counted}, the emulator ${total}`;
-  }
+  for (const report of reports ?? []) yield* truth.wrongIn(report);
 }

@@ -1,4 +1,6 @@
 /** What is made of a kernel to be measured: tools, and baselines that tell where their cost comes from. */
+
+import type { KernelImage } from '../../src/bench/kernel-runner.ts';
 import { parseCodeObject } from '../../src/codeobject/code-object.ts';
 import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
 import { defineTool, instrumentImage } from '../../src/instrument/index.ts';
@@ -8,9 +10,9 @@ import { PayloadBuilder } from '../../src/instrument/machine/payload-builder.ts'
 import { RegisterPlans } from '../../src/instrument/points/register-plans.ts';
 import type { HookCode } from '../../src/instrument/tool/hook.ts';
 import { EVERYTHING } from '../../src/instrument/tool/options.ts';
-import { TOOLS } from '../../src/tools/catalog.ts';
-import { chooseTool } from '../../src/tools/chosen-tool.ts';
+import { type ChosenTool, chooseTool, useTool } from '../../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
+import { compiledTool, WAYS, type Way } from './compiled-tools.ts';
 import { fullSave } from './full-save.ts';
 import type { Workload } from './workloads.ts';
 
@@ -28,14 +30,20 @@ export interface Variant {
   rewrite(workload: Workload): Promise<Rewritten | undefined>;
 }
 
-/** With their options; those that do not ship yet are left out. */
-const MEASURED_TOOLS: readonly (readonly [name: string, options: string])[] = [
-  ['instruction-count', 'level=thread'],
-  ['instruction-count', 'level=wave'],
-  ['opcode-histogram', ''],
-  ['block-count', ''],
-  ['memory-trace', ''],
+/** With their options. */
+const MEASURED_TOOLS: readonly MeasuredTool[] = [
+  { name: 'instruction-count:level=thread', tool: 'instruction-count', options: 'level=thread' },
+  { name: 'instruction-count:level=wave', tool: 'instruction-count', options: 'level=wave' },
+  { name: 'opcode-histogram', tool: 'opcode-histogram', options: 'level=thread' },
+  { name: 'block-count', tool: 'block-count', options: 'level=thread' },
+  { name: 'memory-trace', tool: 'memory-trace', options: 'file=trace' },
 ];
+
+interface MeasuredTool {
+  readonly name: string;
+  readonly tool: string;
+  readonly options: string;
+}
 
 const relayout: Variant = {
   name: 'relayout',
@@ -89,19 +97,29 @@ const saving: Variant = {
   },
 };
 
-const toolVariant = (tool: string, options: string): Variant => ({
-  name: options === '' ? tool : `${tool}:${options}`,
-  async rewrite({ image, kernel }) {
-    const own = options === '' ? '' : `${options},`;
-    const session = new ToolSession([await chooseTool(`${tool}:${own}kernel=${exactly(kernel).source}`)]);
-    const { bytes } = session.instrument(image);
-    return { bytes, observer: session, reports: session.reports };
-  },
+const toolVariant = ({ name, tool, options }: MeasuredTool): Variant => ({
+  name,
+  rewrite: async ({ image, kernel }) => inSession(image, await chooseTool(`${tool}:${optionsFor(kernel, options)}`)),
 });
+
+/** The same by hooks that clang compiled. */
+const compiledVariant = (way: Way, { name, tool, options }: MeasuredTool): Variant => ({
+  name: `${name} ${way}`,
+  rewrite: async ({ image, kernel }) => inSession(image, useTool(compiledTool(tool, way), optionsFor(kernel, options))),
+});
+
+const optionsFor = (kernel: string, options: string): string => `${options},kernel=${exactly(kernel).source}`;
+
+function inSession(image: KernelImage, use: ChosenTool): Rewritten {
+  const session = new ToolSession([use]);
+  const { bytes } = session.instrument(image);
+  return { bytes, observer: session, reports: session.reports };
+}
 
 export const VARIANTS: readonly Variant[] = [
   ...[relayout, preamble, empty],
-  ...MEASURED_TOOLS.filter(([tool]) => TOOLS.some(({ name }) => name === tool)).map((each) => toolVariant(...each)),
+  ...MEASURED_TOOLS.map(toolVariant),
+  ...WAYS.flatMap((way) => MEASURED_TOOLS.map((each) => compiledVariant(way, each))),
   saving,
 ];
 
