@@ -49,6 +49,10 @@ export class Builder extends PureBuilder implements FloatBuilders {
     return this.#floats.f16;
   }
 
+  get bf16(): F16Builder {
+    return this.#floats.bf16;
+  }
+
   /** The floating-point operations with this rounding, whatever the mode says. */
   rounding(rounding: Rounding): FloatBuilders {
     const { round32, round64 } = this.mode;

@@ -4,8 +4,10 @@
  */
 import fc from 'fast-check';
 
-export type FloatType = 'f16' | 'f32' | 'f64';
-export const FLOAT_TYPES: readonly FloatType[] = ['f16', 'f32', 'f64'];
+/** Those that have arithmetic in all rounding modes. */
+export const FLOAT_TYPES = ['f16', 'f32', 'f64'] as const;
+export type RoundedType = (typeof FLOAT_TYPES)[number];
+export type FloatType = RoundedType | 'bf16' | 'tf32' | 'e5m2';
 /** As MODE.FP_ROUND numbers them. */
 export type Mode = 0 | 1 | 2 | 3;
 export const MODES: readonly Mode[] = [0, 1, 2, 3];
@@ -30,6 +32,9 @@ const FORMATS: Readonly<Record<FloatType, Format>> = {
   f16: { bits: 16, fractionBits: 10, bias: 15 },
   f32: { bits: 32, fractionBits: 23, bias: 127 },
   f64: { bits: 64, fractionBits: 52, bias: 1023 },
+  bf16: { bits: 16, fractionBits: 7, bias: 127 },
+  tf32: { bits: 19, fractionBits: 10, bias: 127 },
+  e5m2: { bits: 8, fractionBits: 2, bias: 15 },
 };
 
 const signOf = (type: FloatType): bigint => 1n << BigInt(FORMATS[type].bits - 1);
@@ -37,7 +42,7 @@ const infinityOf = (type: FloatType): bigint => signOf(type) - (1n << BigInt(FOR
 const quietOf = (type: FloatType): bigint => 1n << BigInt(FORMATS[type].fractionBits - 1);
 const size = (type: FloatType, x: bigint): bigint => x & (signOf(type) - 1n);
 const isNegative = (type: FloatType, x: bigint): boolean => (x & signOf(type)) !== 0n;
-const isNan = (type: FloatType, x: bigint): boolean => size(type, x) > infinityOf(type);
+export const isNan = (type: FloatType, x: bigint): boolean => size(type, x) > infinityOf(type);
 const isInfinite = (type: FloatType, x: bigint): boolean => size(type, x) === infinityOf(type);
 const isZero = (type: FloatType, x: bigint): boolean => size(type, x) === 0n;
 const signed = (type: FloatType, x: bigint, negative: boolean): bigint => (negative ? x | signOf(type) : x);
@@ -218,7 +223,7 @@ export function patterns(type: FloatType): fc.Arbitrary<bigint> {
   const near = fc.tuple(edge, fc.bigInt(-3n, 3n)).map(([x, step]) => (x + step) & all);
   const short = fc
     .tuple(fc.bigInt(0n, all >> BigInt(fractionBits)), fc.bigInt(0n, 31n))
-    .map(([top, low]) => (top << BigInt(fractionBits)) | (low << BigInt(fractionBits - 5)));
+    .map(([top, low]) => (top << BigInt(fractionBits)) | ((low << BigInt(fractionBits)) >> 5n));
   const around = fc
     .tuple(fc.bigInt(-3n, 3n), fc.bigInt(0n, all), fc.boolean())
     .map(([step, fraction, negative]) =>

@@ -5,6 +5,7 @@
  */
 import { type Arithmetic, directedF64, directedNarrow, type NarrowArithmetic, settle } from './directed-rounding.ts';
 import { NEAREST_EVEN, type Rounding } from './float-bits.ts';
+import { BF16, narrowed, oddFma } from './narrow-float.ts';
 import type { OpName } from './ops.ts';
 import type { PureBuilder } from './pure-builder.ts';
 import type { Value } from './types.ts';
@@ -17,7 +18,7 @@ export interface FloatMode {
   readonly round64: Rounding;
   /** FP_DENORM bits 4 and 5: f32 denormals of inputs, of results are flushed to a zero of the same sign. */
   readonly flush32: { readonly inputs: boolean; readonly results: boolean };
-  /** FP_DENORM bits 6 and 7, for f64 and f16. */
+  /** FP_DENORM bits 6 and 7, for f64 and the formats of 16 bits. */
   readonly flush64: { readonly inputs: boolean; readonly results: boolean };
   readonly ieee: boolean;
   readonly dx10Clamp: boolean;
@@ -70,6 +71,8 @@ export interface F16Builder extends FloatBuilder {
 
 export interface FloatBuilders {
   readonly f16: F16Builder;
+  /** Rounds to nearest whatever the mode says. */
+  readonly bf16: F16Builder;
   readonly f32: F32Builder;
   readonly f64: FloatBuilder;
 }
@@ -323,13 +326,48 @@ function halfBuilder(b: PureBuilder, mode: FloatMode): F16Builder {
   };
 }
 
-/** The operations of the three widths; made when first asked for. */
+/** bf16 is computed in f64, exactly or with enough digits that rounding once more changes nothing. */
+function brainBuilder(b: PureBuilder, mode: FloatMode): F16Builder {
+  const pattern = (value: bigint): Value => b.i32(Number(value));
+  const base = bitOperations(b, { bits: 16, fractionBits: 7, constant: pattern }, mode.flush64);
+  const toF32 = (a: Value): Value => b.shl(a, 16);
+  const widen = (a: Value): Value => b.op('f64.fromF32', toF32(a));
+  const fromF64 = (a: Value): Value => narrowed(b, BF16, a);
+  const fromF32 = (a: Value): Value => fromF64(b.op('f64.fromF32', a));
+  const inF32 = (name: string, ...args: Value[]): Value => b.op(`f32.${name}` as OpName, ...args.map(toF32));
+  const rounded =
+    (name: string) =>
+    (...args: Value[]): Value =>
+      fromF64(b.op(`f64.${name}` as OpName, ...args.map(widen)));
+  const unflushed: Arithmetic = {
+    add: rounded('add'),
+    sub: rounded('sub'),
+    mul: rounded('mul'),
+    div: rounded('div'),
+    sqrt: rounded('sqrt'),
+    fma: (x, y, z) => fromF64(oddFma(b, widen(x), widen(y), widen(z))),
+  };
+  const single = wideOperations(b, mode, 'f32').exact;
+  const exact: Exact = {
+    constant: (value) => fromF32(single.constant(value)),
+    whole: (name, a) => fromF32(inF32(name, a)),
+    compare: inF32,
+  };
+  return { ...complete(b, mode, { base, exact, unflushed }), toF32, fromF32, fromF64 };
+}
+
+/** The operations of each format; made when first asked for. */
 export function makeFloatBuilders(b: PureBuilder, mode: FloatMode): FloatBuilders {
   let [f16, f32, f64]: Partial<[F16Builder, F32Builder, FloatBuilder]> = [];
+  let bf16: F16Builder | undefined;
   return {
     get f16() {
       f16 ??= halfBuilder(b, mode);
       return f16;
+    },
+    get bf16() {
+      bf16 ??= brainBuilder(b, mode);
+      return bf16;
     },
     get f32() {
       f32 ??= singleBuilder(b, mode);

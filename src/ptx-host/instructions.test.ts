@@ -111,7 +111,15 @@ test('floats', () =>
     narrow('copysign.f32 %f1, 0f80000000, 0f40000000;\n  mov.b32 d, %f1', 0xc0000000),
     narrow('neg.f32 %f1, 0f40000000;\n  mov.b32 d, %f1', 0xc0000000),
     narrow('div.rn.f32 %f1, 0f3F800000, 0f40400000;\n  mov.b32 d, %f1', 0x3eaaaaab),
-    narrow('rsqrt.approx.f32 %f1, 0f40800000;\n  mov.b32 d, %f1', 0x3f000000),
+    narrow('div.approx.f32 %f1, 0f40000000, 0f7E900000;\n  mov.b32 d, %f1', 0),
+    narrow('div.full.f32 %f1, 0f40000000, 0f7E900000;\n  mov.b32 d, %f1', 0x00e38e39),
+    narrow('div.approx.f32 %f1, 0f7F800000, 0f7E900000;\n  mov.b32 d, %f1', 0x7fffffff),
+    narrow('div.ftz.rn.f32 %f1, 0f3F800000, 0f40400000;\n  mov.b32 d, %f1', 0x3eaaaaab),
+    wide('rcp.approx.ftz.f64 %fd1, 0d40080000FFFFFFFF;\n  mov.b64 d, %fd1', 0x3fd5555500000000n),
+    wide('rsqrt.approx.ftz.f64 %fd1, 0d0000000100000000;\n  mov.b64 d, %fd1', 0x7ff0000000000000n),
+    wide('rsqrt.approx.f64 %fd1, 0d4010000000000000;\n  mov.b64 d, %fd1', 0x3fe0000000000000n),
+    narrow('ex2.approx.f16x2 d, %r30', 0x3c003c00),
+    narrow('ex2.approx.ftz.bf16 %rs1, %rs2;\n  cvt.u32.u16 d, %rs1', 0x3f80),
     wide('sqrt.rn.f64 %fd1, 0d4000000000000000;\n  mov.b64 d, %fd1', 0x3ff6a09e667f3bcdn),
     wide('rcp.rn.f64 %fd1, 0d4008000000000000;\n  mov.b64 d, %fd1', 0x3fd5555555555555n),
     narrow('setp.ltu.f32 %p1, 0f7FC00000, 0f00000000;\n  selp.u32 d, 1, 2, %p1', 1),
@@ -120,6 +128,46 @@ test('floats', () =>
     narrow('setp.lt.and.s32 %p1|%p2, 1, 2, %p10;\n  selp.u32 d, 1, 2, %p2', 2),
     narrow('testp.subnormal.f32 %p1, 0f00000001;\n  selp.u32 d, 1, 2, %p1', 1),
     narrow('slct.u32.s32 d, 5, 6, -1', 6),
+    narrow('mov.b32 %r30, 0x3c007e00;\n  mov.b32 %r31, 0x3c003c00;\n  set.ge.f16x2.f16x2 d, %r30, %r31', 0x3c000000),
+    narrow('mov.b32 %r30, 0x3c007e00;\n  mov.b32 %r31, 0x3c003c00;\n  set.geu.u32.f16x2 d, %r30, %r31', -1),
+    narrow('mov.b32 %r30, 0x3f804000;\n  mov.b32 %r31, 0x3f803f80;\n  set.gt.bf16x2.bf16x2 d, %r30, %r31', 0x3f80),
+    narrow(
+      'mov.b32 %r30, 0x40003c00;\n  mov.b32 %r31, 0x3c003c00;\n  setp.eq.f16x2 %p1|%p2, %r30, %r31;\n  selp.u32 %r30, 1, 0, %p1;\n  selp.u32 d, 7, %r30, %p2',
+      1,
+    ),
+    narrow(
+      'mov.b16 %rs1, 0x3f80;\n  mov.b16 %rs2, 0x7fc0;\n  set.neu.bf16.bf16 %rs3, %rs1, %rs2;\n  cvt.u32.u16 d, %rs3',
+      0x3f80,
+    ),
+  ]));
+
+// PTX ISA 9.7.9.21 and 9.7.9.22; the first source of a packed conversion is the high element.
+test('conversions to packed and narrow formats', () =>
+  check([
+    narrow('cvt.rn.f16x2.f32 d, 0f3F800000, 0fC0000000', 0x3c00c000),
+    narrow('cvt.rn.relu.f16x2.f32 d, 0fBF800000, 0f7F800001', 0x00007fff),
+    narrow('cvt.rn.satfinite.f16.f32 %rs1, 0f48000000;\n  cvt.u32.u16 d, %rs1', 0x7bff),
+    narrow('cvt.rn.bf16.f32 %rs1, 0f3F808000;\n  cvt.u32.u16 d, %rs1', 0x3f80),
+    narrow('cvt.rz.bf16.f32 %rs1, 0fBF80FFFF;\n  cvt.u32.u16 d, %rs1', 0xbf80),
+    narrow('cvt.rn.bf16x2.f32 d, 0f3F818000, 0f7F7FFFFF', 0x3f827f80),
+    narrow('cvt.rz.satfinite.bf16x2.f32 d, 0f7F800000, 0fFF800000', 0x7f7fff7f),
+    narrow('mov.b16 %rs1, 0x4049;\n  cvt.f32.bf16 %f1, %rs1;\n  mov.b32 d, %f1', 0x40490000),
+    narrow('cvt.rn.bf16.u32 %rs1, 257;\n  cvt.u32.u16 d, %rs1', 0x4380),
+    narrow('cvt.rp.bf16.s32 %rs1, -259;\n  cvt.u32.u16 d, %rs1', 0xc381),
+    narrow('mov.b16 %rs1, 0xc2ff;\n  cvt.rzi.s32.bf16 d, %rs1', -127),
+    narrow('cvt.rn.tf32.f32 d, 0f3F801000', 0x3f800000),
+    narrow('cvt.rna.tf32.f32 d, 0f3F801000', 0x3f802000),
+    narrow('cvt.rna.satfinite.tf32.f32 d, 0fFF7FFFFF', 0xff7fe000),
+    narrow('cvt.rna.tf32.f32 d, 0fFFC00001', 0x7fffffff),
+    narrow('cvt.rz.relu.tf32.f32 d, 0fBF801000', 0),
+    narrow('cvt.rn.satfinite.e4m3x2.f32 %rs1, 0f43E80000, 0fBF800000;\n  cvt.u32.u16 d, %rs1', 0x7eb8),
+    narrow('cvt.rn.satfinite.relu.e5m2x2.f32 %rs1, 0f7FC00000, 0fBF800000;\n  cvt.u32.u16 d, %rs1', 0x7f00),
+    narrow('mov.b32 %r30, 0x7c003c00;\n  cvt.rn.satfinite.e5m2x2.f16x2 %rs1, %r30;\n  cvt.u32.u16 d, %rs1', 0x7b3c),
+    narrow('mov.b16 %rs1, 0xff01;\n  cvt.rn.f16x2.e4m3x2 d, %rs1', 0x7fff1800),
+    narrow('mov.b16 %rs1, 0xfc01;\n  cvt.rn.relu.f16x2.e5m2x2 d, %rs1', 0x00000100),
+    narrow('cvt.pack.sat.s16.s32 d, 40000, -40000', 0x7fff8000),
+    narrow('cvt.pack.sat.u8.s32.b32 d, 300, -5, 0x11223344', 0x3344ff00),
+    narrow('cvt.pack.sat.s4.s32.b32 d, 9, -9, 0x11223344', 0x22334478),
   ]));
 
 // PTX ISA 9.7.9.21: floats to integers saturate, narrow sources are the low bits of a register.

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { EmulatorRig } from '../../src/emulator/emulator-rig.test-support.ts';
 import { Builder } from '../../src/ir/builder.ts';
-import { type FloatType, MODES, type Mode, patterns } from '../../src/ir/exact-rounding.test-support.ts';
+import { MODES, type Mode, patterns, type RoundedType } from '../../src/ir/exact-rounding.test-support.ts';
 import type { Value } from '../../src/ir/types.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../data/rounding/rounding.c');
@@ -22,8 +22,8 @@ type Build = (b: Builder, x: Value, y: Value, z: Value) => Value;
 
 interface Operation {
   readonly name: string;
-  readonly operands: 'i32' | FloatType;
-  readonly result: FloatType;
+  readonly operands: 'i32' | RoundedType;
+  readonly result: RoundedType;
   /** Operands in v[4:5], v[6:7], v[8:9], result in v[10:11]. */
   readonly code?: string;
   readonly build: Build;
@@ -74,7 +74,7 @@ function arithmetic(type: 'f32' | 'f64'): Operation[] {
 const conversion = (name: string, operands: Operation['operands'], code: string, build: Build): Operation => ({
   name,
   operands,
-  result: name.slice(0, 3) as FloatType,
+  result: name.slice(0, 3) as RoundedType,
   code: `MODE\n${code}`,
   build,
 });
@@ -123,10 +123,10 @@ function hostResults(tuples: readonly bigint[][]): (operation: number, mode: Mod
   }
 }
 
-const INFINITY: Readonly<Record<FloatType, bigint>> = { f16: 0x7c00n, f32: 0x7f800000n, f64: 0x7ff0000000000000n };
+const INFINITY: Readonly<Record<RoundedType, bigint>> = { f16: 0x7c00n, f32: 0x7f800000n, f64: 0x7ff0000000000000n };
 
 /** NaNs have other bits on other machines. */
-function shown(type: FloatType, bits: bigint): string {
+function shown(type: RoundedType, bits: bigint): string {
   const size = Number(type.slice(1));
   return BigInt.asUintN(size - 1, bits) > INFINITY[type] ? 'NaN' : `0x${BigInt.asUintN(size, bits).toString(16)}`;
 }

@@ -11,12 +11,12 @@ import {
   converted,
   expected,
   FLOAT_TYPES,
-  type FloatType,
   MODES,
   type Mode,
   OPERATIONS,
   operandTuples,
   patterns,
+  type RoundedType,
 } from '../../ir/exact-rounding.test-support.ts';
 import type { Value } from '../../ir/types.ts';
 import { EMISSION } from './emission.ts';
@@ -27,15 +27,15 @@ import { ModuleContext } from './module-context.ts';
 interface Case {
   readonly name: string;
   readonly mode: Mode;
-  readonly from: FloatType;
-  readonly to: FloatType;
+  readonly from: RoundedType;
+  readonly to: RoundedType;
   readonly arity: number;
   readonly operands: fc.Arbitrary<bigint[]>;
   expect(operands: readonly bigint[]): bigint;
   compute(b: Builder, operands: readonly Value[]): Value;
 }
 
-const arithmetic = (type: FloatType, mode: Mode): Case[] =>
+const arithmetic = (type: RoundedType, mode: Mode): Case[] =>
   OPERATIONS.map((operation) => ({
     name: `${type} ${operation}, rounding ${mode}`,
     mode,
@@ -47,7 +47,7 @@ const arithmetic = (type: FloatType, mode: Mode): Case[] =>
     compute: (b, operands) => (b[type][operation] as (...values: readonly Value[]) => Value)(...operands),
   }));
 
-function conversion(mode: Mode, from: FloatType, to: FloatType, compute: (b: Builder, x: Value) => Value): Case {
+function conversion(mode: Mode, from: RoundedType, to: RoundedType, compute: (b: Builder, x: Value) => Value): Case {
   return {
     name: `${from} to ${to}, rounding ${mode}`,
     mode,
@@ -73,7 +73,7 @@ const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
 const view = new DataView(memory.buffer);
 
 /** The dwords of four 64-bit lanes as operand values of the ir. */
-function operandOf(b: Builder, type: FloatType, operand: number): Value {
+function operandOf(b: Builder, type: RoundedType, operand: number): Value {
   const low = b.operand({ operand, dword: 0 }, true);
   return type === 'f64' ? b.pack(low, b.operand({ operand, dword: 1 }, true)) : low;
 }

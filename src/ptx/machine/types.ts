@@ -3,7 +3,7 @@
 /** Bits of each type that an instruction may name. */
 const TYPE_BITS = {
   ...{ b8: 8, b16: 16, b32: 32, b64: 64, u8: 8, u16: 16, u32: 32, u64: 64, s8: 8, s16: 16, s32: 32, s64: 64 },
-  ...{ f16: 16, bf16: 16, f16x2: 32, bf16x2: 32, f32: 32, f64: 64, pred: 1 },
+  ...{ f16: 16, bf16: 16, f16x2: 32, bf16x2: 32, tf32: 32, f32: 32, f64: 64, u16x2: 32, s16x2: 32, pred: 1 },
 } as const;
 
 export type PtxType = keyof typeof TYPE_BITS;
@@ -14,6 +14,9 @@ export const bitsOf = (type: PtxType): number => TYPE_BITS[type];
 
 /** What it takes in memory. */
 export const sizeOf = (type: PtxType): number => Math.max(1, TYPE_BITS[type] / 8);
+
+/** What a packed type holds two of; another type is its own element. */
+export const elementTypeOf = (type: PtxType): PtxType => (type.endsWith('x2') ? (type.slice(0, -2) as PtxType) : type); // reason: every packed type is named after one
 
 export const isSigned = (type: PtxType): boolean => type.startsWith('s');
 

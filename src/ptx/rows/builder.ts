@@ -5,7 +5,7 @@ import { NEAREST_EVEN, type Rounding, TOWARD_NEGATIVE, TOWARD_POSITIVE, TOWARD_Z
 import type { F16Builder, F32Builder, FloatBuilder, FloatMode } from '../../ir/float-builder.ts';
 import type { StepOperand } from '../../ir/step.ts';
 import type { Value } from '../../ir/types.ts';
-import { bitsOf, isSigned, type PtxType } from '../machine/types.ts';
+import { bitsOf, elementTypeOf, isSigned, type PtxType } from '../machine/types.ts';
 import { countOf, machineOperands, type OperandRule, typeOf } from './operand-spec.ts';
 import type { Modifiers } from './pattern.ts';
 
@@ -20,14 +20,14 @@ export const ROUNDINGS: Readonly<Record<string, Rounding>> = {
 const KEPT = { inputs: false, results: false };
 const FLUSHED = { inputs: true, results: true };
 
-/** `.ftz` flushes denormals of f32; those of f16 and f64 are kept always (PTX ISA 9.7.3). */
+/** `.ftz` flushes denormals of f32 and f16; arithmetic of f64 and bf16 does not have it (PTX ISA 9.7.3). */
 function floatMode({ round = 'rn', ftz }: Modifiers): FloatMode {
   const rounding = ROUNDINGS[round] ?? NEAREST_EVEN;
-  const modes = { round32: rounding, round64: rounding, ieee: false, dx10Clamp: true };
-  return { ...modes, flush32: ftz === undefined ? KEPT : FLUSHED, flush64: KEPT };
+  const flush = ftz === undefined ? KEPT : FLUSHED;
+  return { round32: rounding, round64: rounding, ieee: false, dx10Clamp: true, flush32: flush, flush64: flush };
 }
 
-/** The NaN that every f32 operation gives, and f16's (PTX ISA 9.7.3 and 9.7.4). */
+/** The NaN that every f32 operation gives, and that of f16 and bf16 (PTX ISA 9.7.3 and 9.7.4). */
 export const NAN32 = 0x7fffffff;
 export const NAN16 = 0x7fff;
 
@@ -156,18 +156,35 @@ export class PtxBuilder extends Builder {
     return this.gather({ operand: this.#placed[index]!.first, dword: 0 }, lane);
   }
 
-  float(type: PtxType = this.type()): FloatBuilder | F32Builder | F16Builder {
-    if (type === 'f32') return this.f32;
-    if (type === 'f64') return this.f64;
-    assert(type === 'f16', () => `'${this.shape.opcode}' works on ${type}`);
-    return this.f16;
+  float(type: PtxType): FloatBuilder | F32Builder | F16Builder {
+    assert(
+      type === 'f16' || type === 'bf16' || type === 'f32' || type === 'f64',
+      () => `'${this.shape.opcode}' works on ${type}`,
+    );
+    return this[type];
   }
 
   /** With the NaN that the type has; payloads of f64 are kept. */
   canonical(type: PtxType, value: Value): Value {
-    if (type === 'f32') return this.select(this.f32.isNan(value), this.i32(NAN32), value);
-    if (type === 'f16') return this.select(this.f16.isNan(value), this.i32(NAN16), value);
-    return value;
+    if (type === 'f64') return value;
+    return this.select(this.float(type).isNan(value), this.i32(type === 'f32' ? NAN32 : NAN16), value);
+  }
+
+  /** What comes of the elements of sources that may be packed, packed again. */
+  perElement(type: PtxType, sources: readonly Value[], compute: (element: PtxType, ...parts: Value[]) => Value): Value {
+    const element = elementTypeOf(type);
+    if (element === type) return compute(element, ...sources);
+    const half = (value: Value, low: 0 | 16): Value => {
+      const bits = this.bits(value, low, 16);
+      return isSigned(element) ? this.sext16(bits) : bits;
+    };
+    const [low, high] = ([0, 16] as const).map((at) => compute(element, ...sources.map((value) => half(value, at))));
+    return this.packHalves(low!, high!);
+  }
+
+  /** Two values of 16 bits; what is above them in the first is ignored. */
+  packHalves(low: Value, high: Value): Value {
+    return this.or(this.bits(low, 0, 16), this.shl(high, 16));
   }
 
   #isNothing(operand: number): boolean {

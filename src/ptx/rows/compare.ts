@@ -1,6 +1,6 @@
 /** Comparisons. PTX ISA 9.7.5 "Comparison and Selection", 9.3 on the operators. */
 import type { Value } from '../../ir/types.ts';
-import { isFloatType, isSigned } from '../machine/types.ts';
+import { elementTypeOf, isFloatType, isSigned, type PtxType } from '../machine/types.ts';
 import type { PtxBuilder } from './builder.ts';
 import { type PtxRow, ptxRow } from './row.ts';
 
@@ -9,10 +9,11 @@ type Relation = 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge';
 /** `lo`, `ls`, `hi` and `hs` are the unsigned ones, whatever the type is. */
 const UNSIGNED: Readonly<Record<string, Relation>> = { lo: 'lt', ls: 'le', hi: 'gt', hs: 'ge' };
 
-function integers(b: PtxBuilder, operator: string, x: Value, y: Value): Value {
+function integers(b: PtxBuilder, type: PtxType, x: Value, y: Value): Value {
+  const operator = operatorOf(b);
   const relation = UNSIGNED[operator] ?? operator;
   const less = (p: Value, q: Value): Value =>
-    isSigned(b.type()) && UNSIGNED[operator] === undefined ? b.ltS(p, q) : b.ltU(p, q);
+    isSigned(type) && UNSIGNED[operator] === undefined ? b.ltS(p, q) : b.ltU(p, q);
   const relations: Readonly<Record<string, () => Value>> = {
     eq: () => b.eq(x, y),
     ne: () => b.ne(x, y),
@@ -25,8 +26,9 @@ function integers(b: PtxBuilder, operator: string, x: Value, y: Value): Value {
 }
 
 /** A `u` behind an operator makes it true for NaN. */
-function floats(b: PtxBuilder, operator: string, x: Value, y: Value): Value {
-  const f = b.float();
+function floats(b: PtxBuilder, type: PtxType, x: Value, y: Value): Value {
+  const operator = operatorOf(b);
+  const f = b.float(type);
   const isUnordered = b.op('i1.or', f.isNan(x), f.isNan(y));
   const relations: Readonly<Record<string, () => Value>> = {
     eq: () => f.eq(x, y),
@@ -44,42 +46,64 @@ function floats(b: PtxBuilder, operator: string, x: Value, y: Value): Value {
   return b.op('i1.or', isUnordered, relations[operator.slice(0, -1)]!());
 }
 
+const operatorOf = (b: PtxBuilder): string => b.modifiers['compare']!;
+
 function combined(b: PtxBuilder, condition: Value, other: Value): Value {
   const { with: operator } = b.modifiers;
   if (operator === 'and') return b.op('i1.and', condition, other);
   return b.op(operator === 'or' ? 'i1.or' : 'i1.xor', condition, other);
 }
 
-/** The condition, with its combination, and that of its opposite. */
-function outcomes(b: PtxBuilder, first: number, third: number): readonly [Value, Value] {
-  const [x, y] = [b.read(first), b.read(first + 1)];
-  const operator = b.modifiers['compare']!;
-  const condition = isFloatType(b.type()) ? floats(b, operator, x, y) : integers(b, operator, x, y);
-  if (!b.has('with')) return [condition, b.not(condition)];
-  const other = b.read(third);
-  return [combined(b, condition, other), combined(b, b.not(condition), other)];
+/** Whether two elements are so to each other. */
+function compared(b: PtxBuilder, type: PtxType, x: Value, y: Value): Value {
+  return isFloatType(type) ? floats(b, type, x, y) : integers(b, type, x, y);
 }
 
+/** The second destination has the opposite of the first, with the same combination. */
 function setPredicate(b: PtxBuilder): void {
-  const [condition, opposite] = outcomes(b, 2, 4);
-  b.write(0, condition);
-  if (!b.isAbsent(1)) b.write(1, opposite);
+  const condition = compared(b, b.type(), b.read(2), b.read(3));
+  const outcome = (value: Value): Value => (b.has('with') ? combined(b, value, b.read(4)) : value);
+  b.write(0, outcome(condition));
+  if (!b.isAbsent(1)) b.write(1, outcome(b.not(condition)));
+}
+
+/** Of packed values the first destination is about the low elements, the second about the high ones. */
+function setPredicates(b: PtxBuilder): void {
+  const [x, y] = [b.read(2), b.read(3)];
+  const element = elementTypeOf(b.type());
+  for (const index of [0, 1]) {
+    const part = (value: Value): Value => b.bits(value, 16 * index, 16);
+    const condition = compared(b, element, part(x), part(y));
+    b.write(index, b.has('with') ? combined(b, condition, b.read(4)) : condition);
+  }
 }
 
 /** All ones, or 1.0, for what is true. */
 function setValue(b: PtxBuilder): void {
-  const [condition] = outcomes(b, 1, 3);
-  const yes = b.type('to') === 'f32' ? b.f32.constant(1) : b.i32(-1);
-  b.write(0, b.select(condition, yes, b.i32(0)));
+  const to = elementTypeOf(b.type('to'));
+  const [x, y, other] = b.sources as [Value, Value, Value | undefined];
+  const yes = isFloatType(to) ? b.float(to).constant(1) : b.i32(-1);
+  b.write(
+    0,
+    b.perElement(b.type(), [x, y], (type, p, q) => {
+      const condition = compared(b, type, p!, q!);
+      return b.select(other ? combined(b, condition, other) : condition, yes, b.i32(0));
+    }),
+  );
 }
 
-const TYPES = 'b16|b32|b64|u16|u32|u64|s16|s32|s64|f16|f32|f64';
+const TYPES = 'b16|b32|b64|u16|u32|u64|s16|s32|s64|f16|bf16|f32|f64';
 const WITH = '.with=and|or|xor';
+const COMPARE = '.compare=@compare';
+const PACKED = 'f16x2|bf16x2';
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const COMPARE_ROWS: readonly PtxRow[] = [
-  ptxRow('setp', `.compare=@compare.ftz?.type=${TYPES}`, '=pred |=pred? type type', setPredicate),
-  ptxRow('setp', `.compare=@compare${WITH}.ftz?.type=${TYPES}`, '=pred |=pred? type type pred', setPredicate),
-  ptxRow('set', `.compare=@compare.ftz?.to=u32|s32|f32.type=${TYPES}`, '=to type type', setValue),
-  ptxRow('set', `.compare=@compare${WITH}.ftz?.to=u32|s32|f32.type=${TYPES}`, '=to type type pred', setValue),
-];
+export const COMPARE_ROWS: readonly PtxRow[] = ['', WITH].flatMap((combination) => {
+  const third = combination === '' ? '' : ' pred';
+  return [
+    ptxRow('setp', `${COMPARE}${combination}.ftz?.type=${TYPES}`, `=pred |=pred? type type${third}`, setPredicate),
+    ptxRow('setp', `${COMPARE}${combination}.ftz?.type=${PACKED}`, `=pred |=pred type type${third}`, setPredicates),
+    ptxRow('set', `${COMPARE}${combination}.ftz?.to=u16|s16|u32|s32|f16|bf16|f32.type=${TYPES}`, `=to type type${third}`, setValue),
+    ptxRow('set', `${COMPARE}${combination}.ftz?.to=u32|s32|f16x2|bf16x2.type=${PACKED}`, `=to type type${third}`, setValue),
+  ];
+});

@@ -1,7 +1,8 @@
 /** Moves, selections and conversions. PTX ISA 9.7.9 "Data Movement and Conversion". */
+import { BF16, narrowed } from '../../ir/narrow-float.ts';
 import type { Value } from '../../ir/types.ts';
 import { bitsOf, isFloatType, isSigned, type PtxType } from '../machine/types.ts';
-import type { PtxBuilder } from './builder.ts';
+import { type PtxBuilder, ROUNDINGS } from './builder.ts';
 import { type PtxRow, ptxRow } from './row.ts';
 
 const TWO_TO_32 = 2 ** 32;
@@ -27,12 +28,12 @@ function clamped(b: PtxBuilder, from: PtxType, to: PtxType, value: Value): Value
 }
 
 /** The low bits of an integer: 32 of them where the type has no more. */
-const narrowed = (b: PtxBuilder, type: PtxType, value: Value): Value =>
+const lowBits = (b: PtxBuilder, type: PtxType, value: Value): Value =>
   bitsOf(type) === 64 || value.type !== 'i64' ? value : b.low(value);
 
 function integerToInteger(b: PtxBuilder, from: PtxType, to: PtxType, value: Value): Value {
   const wide = b.has('sat') ? clamped(b, from, to, value) : widened(b, from, value);
-  return signExtended(b, to, narrowed(b, to, wide));
+  return signExtended(b, to, lowBits(b, to, wide));
 }
 
 /** Narrow results fill 32 bits as their type says, because the register may be wider. */
@@ -103,11 +104,13 @@ function sticky(b: PtxBuilder, from: PtxType, value: Value): Value {
 /** Rounded once from an exact double, or one with a marked rest. */
 function roundedFloat(b: PtxBuilder, to: PtxType, value: Value): Value {
   if (to === 'f32') return b.f32.fromF64(value);
+  if (to === 'bf16') return narrowed(b, BF16, value, { rounding: ROUNDINGS[b.modifiers['round'] ?? 'rn']! });
   return to === 'f16' ? b.f16.fromF64(value) : value;
 }
 
 const toDouble = (b: PtxBuilder, from: PtxType, value: Value): Value => {
   if (from === 'f64') return value;
+  if (from === 'bf16') return b.op('f64.fromF32', b.bf16.toF32(value));
   return b.op('f64.fromF32', from === 'f32' ? b.f32.input(value) : b.f16.toF32(value));
 };
 
@@ -176,7 +179,7 @@ const ROWS: readonly PtxRow[] = [
   ptxRow('selp', '.type=@value', '=type type type pred', (b) => b.write(0, b.select(b.read(3), b.read(1), b.read(2)))),
   ptxRow('slct', '.ftz?.type=@value.s32', '=type type type s32', (b) => b.write(0, b.select(b.ltS(b.read(3), b.i32(0)), b.read(2), b.read(1)))),
   ptxRow('slct', '.ftz?.type=@value.f32', '=type type type f32', (b) => b.write(0, b.select(b.f32.le(b.f32.constant(0), b.read(3)), b.read(1), b.read(2)))),
-  ptxRow('cvt', '.integral=rni|rzi|rmi|rpi?.round=@round?.ftz?.sat?.to=@any.from=@any', '=to from', convert, { className: 'convert' }),
+  ptxRow('cvt', '.integral=rni|rzi|rmi|rpi?.round=@round?.ftz?.sat?.to=@any|bf16.from=@any|bf16', '=to from', convert, { className: 'convert' }),
   ...Object.entries(ELEMENTS).flatMap(([type, half]) => [
     ptxRow('pack', `.vec=v2.type=${type}`, `=type ${half}*vec`, pack, { isInternal: true }),
     ptxRow('unpack', `.vec=v2.type=${type}`, `=${half}*vec type`, unpack, { isInternal: true }),

@@ -1,17 +1,21 @@
 /** All rows, and the form of an opcode. */
+import { APPROXIMATE_ROWS } from './approximate.ts';
 import { COMPARE_ROWS } from './compare.ts';
 import { CONTROL_ROWS } from './control.ts';
 import { CONVERT_ROWS } from './convert.ts';
 import { FLOAT_ROWS } from './float.ts';
 import { INTEGER_ROWS } from './integer.ts';
 import { MEMORY_ROWS } from './memory.ts';
+import { NARROW_ROWS } from './narrow.ts';
 import type { Form, PtxRow } from './row.ts';
 import { WARP_ROWS } from './warp.ts';
 
 export const PTX_ROWS: readonly PtxRow[] = [
   ...INTEGER_ROWS,
   ...FLOAT_ROWS,
+  ...APPROXIMATE_ROWS,
   ...CONVERT_ROWS,
+  ...NARROW_ROWS,
   ...COMPARE_ROWS,
   ...MEMORY_ROWS,
   ...CONTROL_ROWS,

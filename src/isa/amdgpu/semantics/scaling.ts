@@ -1,9 +1,9 @@
 /** Powers of two: ldexp, frexp and the segments of 2/pi. CDNA2 ISA 12.8 and 12.11. */
 import type { Builder } from '../../../ir/builder.ts';
 import type { FloatBuilders } from '../../../ir/float-builder.ts';
+import { powerOfTwo } from '../../../ir/transcendental.ts';
 import type { Value } from '../../../ir/types.ts';
 import { type FloatType, floatOf, fromF64, toF64 } from './float-rules.ts';
-import { powerOfTwo } from './transcendental.ts';
 
 /**
  * x * 2^n with one rounding, denormals kept. f64 takes up to three factors; the ones for small results leave

@@ -8,6 +8,7 @@
  * v_exp, v_log, v_rcp, v_rsq and v_sqrt flush denormals whatever MODE says.
  */
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';
+import { cosineOfTurns, exp2, log2, sineOfTurns } from '../../../../ir/transcendental.ts';
 import type { Value } from '../../../../ir/types.ts';
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import {
@@ -22,7 +23,6 @@ import {
 } from '../../semantics/float-rules.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { frexp } from '../../semantics/scaling.ts';
-import { cosineOfTurns, exp2, log2, sineOfTurns } from '../../semantics/transcendental.ts';
 import { type Opcodes, row } from '../table/row.ts';
 
 const TRANSCENDENTAL: RowFlags = {

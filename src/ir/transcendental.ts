@@ -1,14 +1,14 @@
 /**
- * Base-2 exponential and logarithm, sine and cosine of revolutions: deterministic polynomials on f64 bits, to
- * be rounded once to f32 or f16. The hardware's own results are not published bit for bit; the accuracy that
- * CDNA2 ISA 12.8 gives is 1 ulp of f32.
+ * Base-2 exponential and logarithm, sine and cosine of revolutions, hyperbolic tangent: deterministic
+ * polynomials on f64 bits, to be rounded once to f32 or less. What hardware computes is not published bit for
+ * bit; the accuracy that CDNA2 ISA 12.8 gives is 1 ulp of f32, and that of PTX ISA 9.7.3 is less.
  *
  * The coefficients are minimax fits (Remez exchange, relative error). Relative error of each function over
  * its reduced range: 2^r 8e-13, sin 7e-14, log2 3e-16; an f32 result is off by at most 0.5001 ulp. No fused
  * operation is used, so every host computes the same bits.
  */
-import type { Builder } from '../../../ir/builder.ts';
-import type { Value } from '../../../ir/types.ts';
+import type { Builder } from './builder.ts';
+import type { Value } from './types.ts';
 
 /** 2^r for r in -1/2..1/2, by powers of r. */
 const EXP2 = [
@@ -84,4 +84,19 @@ export function sineOfTurns(b: Builder, x: Value): Value {
 /** cos(2 pi x), any finite x. */
 export function cosineOfTurns(b: Builder, x: Value): Value {
   return quarterSine(b, subtract(b, b.f64.constant(0.25), b.f64.abs(fromWhole(b, x))));
+}
+
+/** tanh(x) / x for |x| below 1/16, by powers of x^2: the first terms of its series. */
+const TANH = [1, -1 / 3, 2 / 15, -17 / 315, 62 / 2835];
+const TANH_SMALL = 1 / 16;
+const TWO_LOG2_E = 2 * Math.LOG2E;
+
+/** tanh(x), any x; relative error 2e-11. A NaN stays one. */
+export function tanh(b: Builder, x: Value): Value {
+  const size = b.f64.abs(x);
+  const small = multiply(b, size, polynomial(b, TANH, multiply(b, size, size)));
+  const power = exp2(b, multiply(b, size, b.f64.constant(TWO_LOG2_E)));
+  const one = b.f64.constant(1);
+  const large = subtract(b, one, b.op('f64.div', b.f64.constant(2), add(b, power, one)));
+  return b.f64.copySign(b.select(b.op('f64.lt', size, b.f64.constant(TANH_SMALL)), small, large), x);
 }
