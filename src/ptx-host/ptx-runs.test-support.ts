@@ -50,6 +50,11 @@ export const output = (sizeBytes: number, contents = new Uint8Array()): ParsedAr
   ...{ kind: 'buffer', text: 'out', elements: undefined, contents, sizeBytes, output: 'out' },
 });
 
+/** A buffer that is there for the kernel to read. */
+export const input = (contents: Uint8Array): ParsedArgument => ({
+  ...{ kind: 'buffer', text: 'in', elements: undefined, contents, sizeBytes: contents.length, output: undefined },
+});
+
 export type Run = Omit<PtxRunRequest, 'device'>;
 
 /** Runs it on a device of its own. */
@@ -77,12 +82,9 @@ export async function outcomesOf(
 ): Promise<bigint[]> {
   const contents = new Uint8Array(threads * 8);
   contents.set(new Uint8Array(BigUint64Array.from(input.map((each) => BigInt.asUintN(64, each))).buffer));
-  const inputs: ParsedArgument = {
-    ...{ kind: 'buffer', text: 'in', elements: undefined, contents, sizeBytes: threads * 8, output: undefined },
-  };
   const request: Run = {
     ...{ texts: [{ text: kernelText(body, declarations), name: 'k.ptx' }], grid: [threads], workgroup: [block] },
-    args: [output(threads * 8), inputs, u32(n)],
+    args: [output(threads * 8), input(contents), u32(n)],
   };
   let first: bigint[] | undefined;
   for (const [name, options] of Object.entries(WAYS)) {
