@@ -51,7 +51,7 @@ export const output = (sizeBytes: number, contents = new Uint8Array()): ParsedAr
 });
 
 /** A buffer that is there for the kernel to read. */
-export const input = (contents: Uint8Array): ParsedArgument => ({
+export const source = (contents: Uint8Array): ParsedArgument => ({
   ...{ kind: 'buffer', text: 'in', elements: undefined, contents, sizeBytes: contents.length, output: undefined },
 });
 
@@ -84,7 +84,7 @@ export async function outcomesOf(
   contents.set(new Uint8Array(BigUint64Array.from(input.map((each) => BigInt.asUintN(64, each))).buffer));
   const request: Run = {
     ...{ texts: [{ text: kernelText(body, declarations), name: 'k.ptx' }], grid: [threads], workgroup: [block] },
-    args: [output(threads * 8), input(contents), u32(n)],
+    args: [output(threads * 8), source(contents), u32(n)],
   };
   let first: bigint[] | undefined;
   for (const [name, options] of Object.entries(WAYS)) {

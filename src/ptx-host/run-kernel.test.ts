@@ -230,6 +230,18 @@ test('what is not implemented is refused by name, with its line', async () => {
     await failureOf('  tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r1}];'),
     /^UNSUPPORTED k\.ptx:25:3: instruction 'tex.1d.v4.f32.s32' is not implemented\n/,
   );
+  for (const opcode of [
+    'setp.lo.s32',
+    'setp.lt.b32',
+    'setp.ltu.u32',
+    'set.num.u32.u32',
+    'add.sat.u64',
+    'mad.hi.sat.u32',
+  ])
+    assert.match(
+      await failureOf(`  ${opcode} %p1, %r1, %r2, %r3;`),
+      /^UNSUPPORTED k\.ptx:25:3: instruction '.*' is not implemented\n/,
+    );
   assert.match(await failureOf('  call f;', '.func f() { ret; }'), /^UNSUPPORTED k\.ptx:25:3: calls of functions/);
   assert.match(await failureOf('  bar.sync 1;'), /^UNSUPPORTED k\.ptx:25:3: barriers other than number 0/);
   assert.match(await failureOf('  mov.u64 %rd5, g;'), /^BAD_INPUT k\.ptx:25:17: unknown name 'g' of 'mov.u64'/);

@@ -6,14 +6,13 @@ import { type PtxRow, ptxRow } from './row.ts';
 
 type Relation = 'eq' | 'ne' | 'lt' | 'le' | 'gt' | 'ge';
 
-/** `lo`, `ls`, `hi` and `hs` are the unsigned ones, whatever the type is. */
+/** `lo`, `ls`, `hi` and `hs` are other names of what unsigned numbers have anyway. */
 const UNSIGNED: Readonly<Record<string, Relation>> = { lo: 'lt', ls: 'le', hi: 'gt', hs: 'ge' };
 
 function integers(b: PtxBuilder, type: PtxType, x: Value, y: Value): Value {
   const operator = operatorOf(b);
   const relation = UNSIGNED[operator] ?? operator;
-  const less = (p: Value, q: Value): Value =>
-    isSigned(type) && UNSIGNED[operator] === undefined ? b.ltS(p, q) : b.ltU(p, q);
+  const less = (p: Value, q: Value): Value => (isSigned(type) ? b.ltS(p, q) : b.ltU(p, q));
   const relations: Readonly<Record<string, () => Value>> = {
     eq: () => b.eq(x, y),
     ne: () => b.ne(x, y),
@@ -92,18 +91,25 @@ function setValue(b: PtxBuilder): void {
   );
 }
 
-const TYPES = 'b16|b32|b64|u16|u32|u64|s16|s32|s64|f16|bf16|f32|f64';
 const WITH = '.with=and|or|xor';
-const COMPARE = '.compare=@compare';
 const PACKED = 'f16x2|bf16x2';
 
+/** Which comparisons values of which types have: PTX ISA 9.3.1 to 9.3.3. */
+const SCALARS = [
+  ['.compare=eq|ne', '.type=@bits'],
+  ['.compare=@ordered', '.type=s16|s32|s64'],
+  ['.compare=@orderedUnsigned', '.type=u16|u32|u64'],
+  ['.compare=@orderedFloat', '.ftz?.type=f16|bf16|f32|f64'],
+] as const;
+
 // biome-ignore format: one row per line, as the tables of the manual
-export const COMPARE_ROWS: readonly PtxRow[] = ['', WITH].flatMap((combination) => {
-  const third = combination === '' ? '' : ' pred';
-  return [
-    ptxRow('setp', `${COMPARE}${combination}.ftz?.type=${TYPES}`, `=pred |=pred? type type${third}`, setPredicate),
-    ptxRow('setp', `${COMPARE}${combination}.ftz?.type=${PACKED}`, `=pred |=pred type type${third}`, setPredicates),
-    ptxRow('set', `${COMPARE}${combination}.ftz?.to=u16|s16|u32|s32|f16|bf16|f32.type=${TYPES}`, `=to type type${third}`, setValue),
-    ptxRow('set', `${COMPARE}${combination}.ftz?.to=u32|s32|f16x2|bf16x2.type=${PACKED}`, `=to type type${third}`, setValue),
-  ];
-});
+const rowsOf = (combination: string, third: string): readonly PtxRow[] => [
+  ...SCALARS.flatMap(([compare, type]) => [
+    ptxRow('setp', `${compare}${combination}${type}`, `=pred |=pred? type type${third}`, setPredicate),
+    ptxRow('set', `${compare}${combination}${type.replace('.type', '.to=u16|s16|u32|s32|f16|bf16|f32.type')}`, `=to type type${third}`, setValue),
+  ]),
+  ptxRow('setp', `.compare=@orderedFloat${combination}.ftz?.type=${PACKED}`, `=pred |=pred type type${third}`, setPredicates),
+  ptxRow('set', `.compare=@orderedFloat${combination}.ftz?.to=u32|s32|f16x2|bf16x2.type=${PACKED}`, `=to type type${third}`, setValue),
+];
+
+export const COMPARE_ROWS: readonly PtxRow[] = [...rowsOf('', ''), ...rowsOf(WITH, ' pred')];

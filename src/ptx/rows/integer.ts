@@ -53,11 +53,6 @@ function saturated(b: PtxBuilder, sum: Value): Value {
   return b.low(b.select(b.ltS(sum, low), low, b.select(b.ltS(high, sum), high, sum)));
 }
 
-const sum =
-  (compute: (b: PtxBuilder, x: Value, y: Value) => Value): Compute =>
-  (b, x, y) =>
-    b.has('sat') ? saturated(b, compute(b, b.sext64(x!), b.sext64(y!))) : compute(b, x!, y!);
-
 /** The low 24 bits, as their type says. */
 const low24 = (b: PtxBuilder, value: Value): Value =>
   isSigned(b.type()) ? b.shrS(b.shl(value, 8), 8) : b.bits(value, 0, 24);
@@ -309,14 +304,17 @@ const CARRY_ROWS: readonly PtxRow[] = [
 // biome-ignore format: one row per line, as the tables of the manual
 export const INTEGER_ROWS: readonly PtxRow[] = [
   ...CARRY_ROWS,
-  ptxRow('add', '.sat?.type=@int', '=type type type', result(sum((b, x, y) => b.add(x, y)))),
-  ptxRow('sub', '.sat?.type=@int', '=type type type', result(sum((b, x, y) => b.sub(x, y)))),
+  ptxRow('add', '.type=@int', '=type type type', result((b, x, y) => b.add(x!, y!))),
+  ptxRow('add', '.sat.type=s32', '=type type type', result((b, x, y) => saturated(b, b.add(b.sext64(x!), b.sext64(y!))))),
+  ptxRow('sub', '.type=@int', '=type type type', result((b, x, y) => b.sub(x!, y!))),
+  ptxRow('sub', '.sat.type=s32', '=type type type', result((b, x, y) => saturated(b, b.sub(b.sext64(x!), b.sext64(y!))))),
   ptxRow('mul', '.lo.type=@int', '=type type type', result((b, x, y) => b.mul(x!, y!))),
   ptxRow('mul', '.hi.type=@int', '=type type type', result((b, x, y) => mulHigh(b, x!, y!))),
   ptxRow('mul', '.wide.type=u16|s16', '=b32 type type', result((b, x, y) => mulWide(b, x!, y!))),
   ptxRow('mul', '.wide.type=u32|s32', '=b64 type type', result((b, x, y) => mulWide(b, x!, y!))),
   ptxRow('mad', '.lo.type=@int', '=type type type type', result((b, x, y, z) => b.add(b.mul(x!, y!), z!))),
-  ptxRow('mad', '.hi.sat?.type=@int', '=type type type type', result((b, x, y, z) => b.has('sat') ? saturated(b, b.add(b.sext64(mulHigh(b, x!, y!)), b.sext64(z!))) : b.add(mulHigh(b, x!, y!), z!))),
+  ptxRow('mad', '.hi.type=@int', '=type type type type', result((b, x, y, z) => b.add(mulHigh(b, x!, y!), z!))),
+  ptxRow('mad', '.hi.sat.type=s32', '=type type type type', result((b, x, y, z) => saturated(b, b.add(b.sext64(mulHigh(b, x!, y!)), b.sext64(z!))))),
   ptxRow('mad', '.wide.type=u16|s16', '=b32 type type b32', result((b, x, y, z) => b.add(mulWide(b, x!, y!), z!))),
   ptxRow('mad', '.wide.type=u32|s32', '=b64 type type b64', result((b, x, y, z) => b.add(mulWide(b, x!, y!), z!))),
   ptxRow('mul24', '.lo?.hi?.type=@int32', '=type type type', result((b, x, y) => product24(b, x!, y!))),
