@@ -4,7 +4,11 @@
 #include <stdlib.h>
 
 #define USED __attribute__((used))
+#ifdef __NVPTX__
+#define KERNEL EXPORTED USED __attribute__((nvptx_kernel)) void
+#else
 #define KERNEL EXPORTED USED __attribute__((amdgpu_kernel)) void
+#endif
 
 USED RpcClient rpc_client;
 #if RPC_GENERATION == 19
@@ -14,12 +18,19 @@ EXPORTED USED RpcClient *const __llvm_libc_rpc_client = &rpc_client;
 typedef void Constructor(int argc, char **argv, char **envp);
 typedef void Destructor(void);
 
+#ifdef __NVPTX__
+/* PTX has no sections: the loader makes the arrays. */
+USED Constructor *const *__init_array_start, *const *__init_array_end;
+USED Destructor *const *__fini_array_start, *const *__fini_array_end;
+#else
 /* Defined by the linker around the sections. */
 #define SECTION_BOUND extern __attribute__((visibility("hidden")))
 SECTION_BOUND Constructor *const __init_array_start[], *const __init_array_end[];
 SECTION_BOUND Destructor *const __fini_array_start[], *const __fini_array_end[];
+#endif
 
-int main(int argc, char **argv, char **envp);
+/* The program's, which may leave out parameters. */
+int program_main(int argc, char **argv, char **envp) __asm__("main");
 
 void run_destructors(void) {
   static uint32_t claimed;
@@ -32,7 +43,7 @@ KERNEL _begin(int argc, char **argv, char **envp) {
 }
 
 KERNEL _start(int argc, char **argv, char **envp, int *result) {
-  __scoped_atomic_fetch_or(result, main(argc, argv, envp), __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+  __scoped_atomic_fetch_or(result, program_main(argc, argv, envp), __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
 }
 
 #if RPC_GENERATION == 22

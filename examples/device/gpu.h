@@ -57,6 +57,42 @@ static inline void wave_pause(void) { __builtin_amdgcn_s_sleep(2); }
   __scoped_atomic_compare_exchange_n(pointer, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE, \
                                      __MEMORY_SCOPE_DEVICE)
 
+#elif defined(__NVPTX__)
+
+static inline uint32_t thread_id_x(void) { return __nvvm_read_ptx_sreg_tid_x(); }
+static inline uint32_t thread_id_y(void) { return __nvvm_read_ptx_sreg_tid_y(); }
+static inline uint32_t thread_id_z(void) { return __nvvm_read_ptx_sreg_tid_z(); }
+static inline uint32_t block_id_x(void) { return __nvvm_read_ptx_sreg_ctaid_x(); }
+static inline uint32_t block_id_y(void) { return __nvvm_read_ptx_sreg_ctaid_y(); }
+static inline uint32_t block_id_z(void) { return __nvvm_read_ptx_sreg_ctaid_z(); }
+static inline uint32_t num_threads_x(void) { return __nvvm_read_ptx_sreg_ntid_x(); }
+static inline uint32_t num_threads_y(void) { return __nvvm_read_ptx_sreg_ntid_y(); }
+static inline uint32_t num_threads_z(void) { return __nvvm_read_ptx_sreg_ntid_z(); }
+static inline uint32_t num_blocks_x(void) { return __nvvm_read_ptx_sreg_nctaid_x(); }
+static inline uint32_t num_blocks_y(void) { return __nvvm_read_ptx_sreg_nctaid_y(); }
+static inline uint32_t num_blocks_z(void) { return __nvvm_read_ptx_sreg_nctaid_z(); }
+
+/* All work-items of the block wait for each other and see each other's writes. */
+static inline void workgroup_barrier(void) { __syncthreads(); }
+
+/* For loops that wait for another wave. */
+static inline void wave_pause(void) { __nvvm_nanosleep(64); }
+
+/* Storage class of a variable of which every block has its own (shared memory), without an initial value. */
+#define WORKGROUP_SHARED static __attribute__((address_space(3), loader_uninitialized))
+
+/* Atomic operations between all work-items of the device; LLVM 19 has no ordered loads and stores for NVPTX. */
+#define atomic_add(pointer, value) __atomic_fetch_add(pointer, value, __ATOMIC_ACQ_REL)
+#define atomic_load(pointer)                                                      \
+  ({                                                                              \
+    __typeof__(*(pointer)) loaded = __atomic_load_n(pointer, __ATOMIC_RELAXED);   \
+    __nvvm_membar_gl();                                                           \
+    loaded;                                                                       \
+  })
+#define atomic_store(pointer, value) (__nvvm_membar_gl(), __atomic_store_n(pointer, value, __ATOMIC_RELAXED))
+#define atomic_compare_exchange(pointer, expected, value) \
+  __atomic_compare_exchange_n(pointer, expected, value, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+
 #else
 
 typedef struct {

@@ -52,9 +52,15 @@ enum {
   RPC_FREE = 11,
   RPC_ABORT = 13,
   RPC_FFLUSH = 19,
-  RPC_PRINTF_TO_STDOUT_PACKED = 24,
-  RPC_PRINTF_TO_STDERR_PACKED = 25,
-  RPC_PRINTF_TO_STREAM_PACKED = 26,
+#ifdef __NVPTX__ /* the arguments of a va_list have their natural alignment */
+  RPC_PRINTF_TO_STDOUT = 21,
+  RPC_PRINTF_TO_STDERR = 22,
+  RPC_PRINTF_TO_STREAM = 23,
+#else /* they stand one behind the other */
+  RPC_PRINTF_TO_STDOUT = 24,
+  RPC_PRINTF_TO_STDERR = 25,
+  RPC_PRINTF_TO_STREAM = 26,
+#endif
 };
 
 #define RPC_SLOTS 8                      /* 64-bit slots of a lane's packet */
@@ -97,7 +103,11 @@ typedef struct {
   bool received; /* the last operation was a receive, not acknowledged yet */
 } RpcPort;
 
+#ifdef __NVPTX__
+RPC_INLINE void rpc_pause(void) { __nvvm_nanosleep(64); }
+#else
 RPC_INLINE void rpc_pause(void) { __builtin_amdgcn_s_sleep(2); }
+#endif
 
 RPC_INLINE uint32_t rpc_load_mailbox(const GLOBAL uint32_t *word) {
   return wave_first(__scoped_atomic_load_n(word, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM));
@@ -108,12 +118,12 @@ RPC_INLINE bool rpc_try_lock(uint32_t index) {
   if (wave_is_first())
     before = __scoped_atomic_fetch_or(&rpc_client.lock[index / 32], bit, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
   bool taken = (wave_first(before) & bit) == 0;
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  wave_fence(__ATOMIC_ACQUIRE, "agent");
   return taken;
 }
 
 RPC_INLINE void rpc_unlock(uint32_t index) {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  wave_fence(__ATOMIC_RELEASE, "agent");
   if (wave_is_first())
     __scoped_atomic_fetch_and(&rpc_client.lock[index / 32], ~(1u << (index % 32)), __ATOMIC_RELAXED,
                               __MEMORY_SCOPE_DEVICE);
@@ -134,7 +144,7 @@ RPC_INLINE RpcPort rpc_open(uint32_t number) {
       rpc_pause();
     }
   }
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
+  wave_fence(__ATOMIC_ACQUIRE, "");
   if (wave_is_first()) {
     rpc_client.header[index].lane_mask = lanes;
     rpc_client.header[index].opcode = (RpcOpcode)RPC_OPCODE(number);
@@ -155,7 +165,7 @@ RPC_INLINE void rpc_close(const RpcPort *port) { rpc_unlock(port->index); }
 RPC_INLINE void rpc_hand_over(RpcPort *port) {
   port->out ^= 1;
   port->owned = false;
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+  wave_fence(__ATOMIC_RELEASE, "");
   if (wave_is_first())
     __scoped_atomic_store_n(port->outbox, port->out, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
 }
@@ -163,7 +173,7 @@ RPC_INLINE void rpc_hand_over(RpcPort *port) {
 RPC_INLINE GLOBAL uint64_t *rpc_await(RpcPort *port) {
   if (!port->owned) {
     while (rpc_load_mailbox(port->inbox) != port->out) rpc_pause();
-    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "");
+    wave_fence(__ATOMIC_ACQUIRE, "");
     port->owned = true;
   }
   return port->packet;

@@ -55,7 +55,7 @@ __attribute__((noinline)) int puts(const char *string) {
 /* The server parses the format and asks for the argument area, then for one %s string per lane and round. */
 static int print(uint32_t number, FILE *stream, const char *format, const void *arguments) {
   RpcPort port = rpc_open(number);
-  if (number == RPC_PRINTF_TO_STREAM_PACKED) {
+  if (number == RPC_PRINTF_TO_STREAM) {
     rpc_fill(&port)[0] = (uint64_t)stream;
     rpc_send(&port);
   }
@@ -73,11 +73,11 @@ static int print(uint32_t number, FILE *stream, const char *format, const void *
   return result;
 }
 
-/* On AMDGPU a va_list is a pointer to the arguments, one after the other without padding. */
+/* On GPUs a va_list is a pointer to the arguments. */
 __attribute__((noinline)) int vfprintf(FILE *stream, const char *format, va_list arguments) {
-  uint32_t opcode = stream == stdout   ? RPC_PRINTF_TO_STDOUT_PACKED
-                    : stream == stderr ? RPC_PRINTF_TO_STDERR_PACKED
-                                       : RPC_PRINTF_TO_STREAM_PACKED;
+  uint32_t opcode = stream == stdout   ? RPC_PRINTF_TO_STDOUT
+                    : stream == stderr ? RPC_PRINTF_TO_STDERR
+                                       : RPC_PRINTF_TO_STREAM;
   int result = EOF;
   FOR_EACH_OPCODE(number, opcode) result = print(number, stream, format, arguments);
   return result;

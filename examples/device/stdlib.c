@@ -36,7 +36,7 @@ static _Noreturn void end_program(uint32_t number, uint64_t status) {
   rpc_fill(&port)[0] = status;
   rpc_send(&port);
   rpc_close(&port);
-  __builtin_amdgcn_endpgm();
+  wave_end();
 }
 
 __attribute__((noinline)) void exit(int status) {

@@ -4,10 +4,10 @@ import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device } from '../device/device.ts';
-import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import type { Extent } from '../hsa/queues/packet.ts';
-import { createRuntime } from '../hsa/runtime/runtime.ts';
 import { defaultPortCount, ONE } from './launch.ts';
+import { loadProgram } from './load-program.ts';
+import type { ProgramKernel } from './loaded-program.ts';
 import { ProgramImage } from './program-image.ts';
 import { formatResources, type KernelResources } from './resource-usage.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
@@ -50,11 +50,10 @@ export interface ProgramInspection {
 /**
  * Loads and links the image and gives everything back. Throws as `runProgram` does before its first kernel.
  */
-export function inspectProgram(bytes: Uint8Array, options: InspectOptions): ProgramInspection {
+export async function inspectProgram(bytes: Uint8Array, options: InspectOptions): Promise<ProgramInspection> {
   try {
-    using runtime = createRuntime({ devices: [options.device] });
-    using image = new ProgramImage(runtime, runtime.gpuAgents[0]!, bytes, options.name);
-    return inspect(image, options);
+    using program = await loadProgram(bytes, options);
+    return inspect(new ProgramImage(program, options.name), options);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: options.name }) : error;
   }
@@ -62,7 +61,7 @@ export function inspectProgram(bytes: Uint8Array, options: InspectOptions): Prog
 
 function inspect(image: ProgramImage, options: InspectOptions): ProgramInspection {
   const { generation, init, begin, start, end, fini } = image;
-  const kernel = (symbol: KernelSymbol, blocks = ONE, threads = ONE): InspectedKernel => ({
+  const kernel = (symbol: ProgramKernel, blocks = ONE, threads = ONE): InspectedKernel => ({
     ...image.resources(symbol, threads, options.stackSizeBytes),
     blocks,
     threads,

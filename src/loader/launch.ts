@@ -1,16 +1,17 @@
 /** Kernels of a program with their grids and arguments, prepared as `src/launch` prepares all launches. */
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
-import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
+import type { Device } from '../device/device.ts';
 import type { Extent } from '../hsa/queues/packet.ts';
 import { type PreparedLaunch, prepareLaunch } from '../launch/prepare.ts';
 import { askedPrivateBytes, type StackRequest, UNKNOWN_STACK_BYTES } from '../launch/private-memory.ts';
+import type { ProgramKernel } from './loaded-program.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
 
 export const ONE: Extent = [1, 1, 1];
 
 export interface ProgramLaunch {
-  readonly kernel: KernelSymbol;
+  readonly kernel: ProgramKernel;
   /** Workgroups, and work-items of each, in x, y, z. */
   readonly blocks: Extent;
   readonly threads: Extent;
@@ -23,12 +24,12 @@ export interface ProgramLaunch {
  * Private memory of a work-item, as it is launched: `stackSizeBytes` at least; by default what the kernel
  * needs, or as much as is usual where the compiler could not know.
  */
-export function scratchSizeBytes(kernel: KernelSymbol, stackSizeBytes: number | undefined): number {
+export function scratchSizeBytes(kernel: ProgramKernel, stackSizeBytes: number | undefined): number {
   return askedPrivateBytes(kernel, stackRequest(kernel, stackSizeBytes));
 }
 
 /** A kernel without private memory has no stack, whatever was asked for. */
-const stackRequest = ({ dynamicCallstack }: KernelSymbol, stackSizeBytes: number | undefined): StackRequest => ({
+const stackRequest = ({ dynamicCallstack }: ProgramKernel, stackSizeBytes: number | undefined): StackRequest => ({
   stackSizeBytes: stackSizeBytes ?? (dynamicCallstack ? UNKNOWN_STACK_BYTES : 0),
   stackUsers: 'with-stack',
 });
@@ -38,9 +39,10 @@ const stackRequest = ({ dynamicCallstack }: KernelSymbol, stackSizeBytes: number
  * take that many work-items, LIMIT_EXCEEDED for more memory than the device has.
  */
 export function prepareProgramLaunch(
+  device: Device,
   { kernel, blocks, threads, argumentsSizeBytes }: ProgramLaunch,
   stackSizeBytes: number | undefined,
-): PreparedLaunch<KernelSymbol> {
+): PreparedLaunch<ProgramKernel> {
   const name = kernelName(kernel);
   const { metadata, kernargSegmentSizeBytes } = kernel;
   if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
@@ -50,7 +52,7 @@ export function prepareProgramLaunch(
   }
   const grid = blocks.map((count, dimension) => count * threads[dimension]!);
   const dimensions = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
-  return prepareLaunch(kernel.agent.requireDevice(), kernel, {
+  return prepareLaunch(device, kernel, {
     grid: grid.slice(0, dimensions),
     workgroup: threads.slice(0, dimensions),
     ...stackRequest(kernel, stackSizeBytes),
@@ -67,7 +69,7 @@ const UPSTREAM_PORT_COUNT = 4096;
  */
 export function defaultPortCount(
   generation: Generation,
-  start: KernelSymbol,
+  start: ProgramKernel,
   { blocks = ONE, threads = ONE }: { readonly blocks?: Extent; readonly threads?: Extent },
 ): number {
   const { wavefrontSize } = start;

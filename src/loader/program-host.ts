@@ -1,6 +1,5 @@
 /** The host side of a running program: streams, files, commands, and the memory that it asked for. */
-import { DeviceHeap } from '../hsa/memory/device-heap.ts';
-import type { MemoryPool } from '../hsa/objects/memory-pool.ts';
+import { DeviceHeap, type HeapMemory } from '../hsa/memory/device-heap.ts';
 import type { PrintfDialect } from '../printf/parse.ts';
 import type { FileSystem } from './host/file-system.ts';
 import { type StandardStreams, type StreamLimits, StreamTable } from './host/streams.ts';
@@ -27,14 +26,14 @@ export class ProgramHost implements ServerHost {
   readonly #heap: DeviceHeap;
   #termination: Termination | undefined;
 
-  constructor(options: ProgramHostOptions, printf: PrintfDialect, pool: MemoryPool) {
+  constructor(options: ProgramHostOptions, printf: PrintfDialect, memory: HeapMemory) {
     this.streams = new StreamTable(options.streams, options.limits);
     this.fileSystem = options.fileSystem;
     const { system } = options;
     if (system) this.system = (command) => system(command, this.#over.signal);
     if (options.hostFunctions) this.hostFunctions = options.hostFunctions;
     this.printf = printf;
-    this.#heap = new DeviceHeap(pool, options.limits?.heapBytes);
+    this.#heap = new DeviceHeap(memory, options.limits?.heapBytes);
   }
 
   get termination(): Termination | undefined {

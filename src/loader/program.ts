@@ -9,20 +9,15 @@ import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { AdvanceResult } from '../device/device.ts';
 import type { DispatchStatistics } from '../device/statistics.ts';
-import { addStatistics } from '../device/statistics.ts';
-import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
-import type { Agent } from '../hsa/objects/agent.ts';
-import type { Queue } from '../hsa/queues/queue.ts';
-import { launchPacket } from '../hsa/queues/queue-launch.ts';
-import { createObservedQueue } from '../hsa/runtime/launch-observer.ts';
-import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
-import type { Signal } from '../hsa/signals/signal.ts';
-import { type PreparedLaunch, writeHidden } from '../launch/prepare.ts';
+import type { HeapMemory } from '../hsa/memory/device-heap.ts';
+import type { PreparedLaunch } from '../launch/prepare.ts';
 import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';
 import { MemoryFileSystem } from './host/memory-file-system.ts';
 import { CallerStreams } from './host/standard-streams.ts';
 import { defaultPortCount, ONE, type ProgramLaunch, prepareProgramLaunch } from './launch.ts';
+import { loadProgram } from './load-program.ts';
+import type { LoadedProgram, ProgramKernel, StartedKernel } from './loaded-program.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
@@ -90,20 +85,16 @@ export async function runProgram(bytes: Uint8Array, options: RunOptions): Promis
     const limit = new TimeLimit(options.timeoutMs, options.clock, options.startedMs);
     options.signal?.throwIfAborted();
     using resources = new DisposableStack();
-    const runtime = resources.use(createRuntime({ devices: [options.device] }));
-    const agent = runtime.gpuAgents[0]!;
+    const program = resources.use(await loadProgram(bytes, { ...options, name }));
+    const image = new ProgramImage(program, name);
     limit.expect(LOADING);
-    const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
-    limit.expect(LOADING);
-    return await new ProgramRun({ runtime, agent, image, options, resources, limit }).main(startMs);
+    return await new ProgramRun({ image, options, resources, limit }).main(startMs);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: name }) : error;
   }
 }
 
 interface ProgramParts {
-  readonly runtime: Runtime;
-  readonly agent: Agent;
   readonly image: ProgramImage;
   readonly options: RunOptions;
   /** What the run takes is given back by it. */
@@ -112,11 +103,9 @@ interface ProgramParts {
 }
 
 class ProgramRun {
-  readonly #runtime: Runtime;
-  readonly #agent: Agent;
+  readonly #program: LoadedProgram;
   readonly #image: ProgramImage;
   readonly #options: RunOptions;
-  readonly #queue: Queue;
   readonly #streams: CallerStreams;
   readonly #host: ProgramHost;
   /** None for a program without an RPC client. */
@@ -126,21 +115,19 @@ class ProgramRun {
   readonly #limit: TimeLimit;
   #nextYield = performance.now() + YIELD_INTERVAL_MS;
 
-  constructor({ runtime, agent, image, options, resources, limit }: ProgramParts) {
-    this.#runtime = runtime;
-    this.#agent = agent;
+  constructor({ image, options, resources, limit }: ProgramParts) {
+    const { program } = image;
+    this.#program = program;
     this.#image = image;
     this.#options = options;
     this.#resources = resources;
     this.#limit = limit;
-    this.#queue = resources.use(createObservedQueue(runtime, agent, options.observer));
-    options.observer?.onLoaded(runtime, agent, image.executable);
     this.#streams = new CallerStreams(options);
     const host = { ...options, streams: this.#streams, fileSystem: options.filesystem ?? new MemoryFileSystem() };
-    this.#host = new ProgramHost(host, image.generation?.printf ?? LLVM_DIALECT, agent.pool('coarse-grained'));
+    this.#host = new ProgramHost(host, image.generation?.printf ?? LLVM_DIALECT, program.heap);
     resources.defer(() => this.#host.close());
     this.#server = image.generation && this.#connect(image.generation);
-    image.writeClockFrequency(agent.info.timestampFrequencyHz);
+    image.writeClockFrequency(program.device.properties.timestampFrequencyHz);
   }
 
   /** The server on a buffer of its own that the program's client knows of. */
@@ -151,20 +138,20 @@ class ProgramRun {
       throw new WavewrightError('USAGE', `${portCount} RPC ports, expected 1 to ${generation.maxPorts}`);
     }
     const layout = rpcLayout(generation, portCount, this.#image.laneCount);
-    const buffer = this.#allocate('fine-grained', layout.sizeBytes, 'RPC buffer');
+    const buffer = this.#allocate(this.#program.shared, layout.sizeBytes, 'RPC buffer');
     this.#image.writeClient(generation, clientStruct(generation, layout, buffer));
-    return new RpcServer(generation, layout, this.#runtime.view(buffer, layout.sizeBytes), this.#host, {
+    return new RpcServer(generation, layout, this.#program.view(buffer, layout.sizeBytes), this.#host, {
       ...(opcodes && { opcodes }),
       ...(onConversation && { onConversation }),
     });
   }
 
   async main(startMs: number): Promise<ProgramResult> {
-    const result = this.#allocate('fine-grained', 4, "main's result");
+    const result = this.#allocate(this.#program.shared, 4, "main's result");
     const status = () => this.#data(result, 4).getInt32(0, true);
     const { stackSizeBytes } = this.#options;
     const launches = this.#launches(result, status);
-    const prepared = launches.map((launch) => prepareProgramLaunch(launch, stackSizeBytes));
+    const prepared = launches.map((launch) => prepareProgramLaunch(this.#program.device, launch, stackSizeBytes));
     const loadMs = performance.now() - startMs;
     try {
       for (const [i, launch] of launches.entries()) {
@@ -173,7 +160,7 @@ class ProgramRun {
       }
     } finally {
       // Nothing may run any more when memory is given back.
-      this.#queue.inactivate();
+      this.#program.stop();
     }
     this.#options.observer?.onFinished();
     const { termination } = this.#host;
@@ -214,15 +201,14 @@ class ProgramRun {
     ];
   }
 
-  #allocate(kind: 'fine-grained' | 'kernarg', sizeBytes: number, label: string): bigint {
-    const pool = this.#runtime.cpuAgent.pool(kind, this.#agent);
-    const address = pool.allocate(sizeBytes, { label });
-    this.#resources.defer(() => pool.free(address));
+  #allocate(memory: HeapMemory, sizeBytes: number, label: string): bigint {
+    const address = memory.allocate(sizeBytes, { label });
+    this.#resources.defer(() => memory.free(address));
     return address;
   }
 
   #data(address: bigint, sizeBytes: number): DataView {
-    const bytes = this.#runtime.view(address, sizeBytes);
+    const bytes = this.#program.view(address, sizeBytes);
     return new DataView(bytes.buffer, bytes.byteOffset, sizeBytes);
   }
 
@@ -232,9 +218,9 @@ class ProgramRun {
     const variables = Object.entries(env).filter(([, value]) => value !== undefined);
     const environment = variables.map(([name, value]) => `${name}=${value}`);
     const { length } = argumentBlock(args, environment, 0n).bytes;
-    const argv = this.#allocate('fine-grained', length, 'argv and envp');
+    const argv = this.#allocate(this.#program.shared, length, 'argv and envp');
     const { bytes, environmentOffset } = argumentBlock(args, environment, argv);
-    this.#runtime.view(argv, length).set(bytes);
+    this.#program.view(argv, length).set(bytes);
     return {
       writeArguments: (data) => {
         data.setInt32(0, args.length, true);
@@ -246,25 +232,22 @@ class ProgramRun {
 
   async #launch(
     { kernel, threads, writeArguments }: ProgramLaunch,
-    prepared: PreparedLaunch<KernelSymbol>,
+    prepared: PreparedLaunch<ProgramKernel>,
   ): Promise<void> {
     const name = kernelName(kernel);
     const { kernargSizeBytes } = prepared.sizes;
-    const kernarg = this.#allocate('kernarg', kernargSizeBytes, `kernarg of ${name}`);
+    const kernarg = this.#allocate(this.#program.arguments, kernargSizeBytes, `kernarg of ${name}`);
     const data = this.#data(kernarg, kernargSizeBytes);
     writeArguments(data);
-    writeHidden(prepared, data, this.#queue.address);
     this.#options.onKernel?.(this.#image.resources(kernel, threads, this.#options.stackSizeBytes));
     if (this.#server) this.#server.laneStride = kernel.wavefrontSize;
-    using completionSignal = this.#runtime.createSignal(1n, this.#agent);
-    const before = this.#queue.statistics;
     const startMs = performance.now();
-    this.#queue.dispatch(launchPacket(prepared, kernarg, completionSignal));
-    await this.#finish(name, completionSignal);
+    using running = this.#program.start(prepared, kernarg);
+    await this.#finish(name, running);
     this.#kernels.push({
       kernel: name,
       durationMs: performance.now() - startMs,
-      statistics: addStatistics(this.#queue.statistics, before, -1),
+      statistics: running.statistics,
     });
   }
 
@@ -272,16 +255,16 @@ class ProgramRun {
    * Slices of the device and of the server in turns, until the kernel is complete and what it left in ports
    * is served.
    */
-  async #finish(name: string, completion: Signal): Promise<void> {
+  async #finish(name: string, running: StartedKernel): Promise<void> {
     for (let waits = 0; ; ) {
-      const state = this.#runtime.progress();
-      const complete = completion.load() <= 0n;
+      const state = running.advance();
+      const complete = running.isComplete;
       const served = this.#server?.poll(complete) ?? 0;
       if (this.#host.terminated) {
-        this.#queue.inactivate();
+        this.#program.stop();
         return;
       }
-      if (this.#queue.error !== undefined) throw this.#queue.error.error;
+      if (running.error !== undefined) throw running.error;
       if (complete && served === 0) break;
       assert(complete || state !== 'idle', () => `kernel ${name} is neither running nor complete`);
       waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
@@ -312,7 +295,7 @@ class ProgramRun {
   }
 
   #waveLines(): string[] {
-    const waves = this.#queue.describeWaves();
+    const waves = this.#program.describeWaves();
     const lines = waves.slice(0, MAX_LISTED_WAVES);
     if (waves.length > lines.length) lines.push(`and ${waves.length - lines.length} more waves`);
     return lines;

@@ -6,6 +6,8 @@ import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
 export interface KernelResources {
   readonly kernel: string;
+  /** Whether it is PTX, whose registers are all counted as VGPRs. */
+  readonly isPtx: boolean;
   /** With the accumulation VGPRs, where these come from the same register file. */
   readonly vgprs: number;
   /** Accumulation VGPRs, 0 on targets without. */
@@ -43,7 +45,7 @@ export function kernelResources(
   };
   return {
     ...counts,
-    kernel: kernelName(kernel),
+    ...{ kernel: kernelName(kernel), isPtx: false },
     agprs: kernel.metadata?.agprCount ?? 0,
     scratchSizeBytes,
     hasDynamicStack: kernel.dynamicCallstack,
@@ -56,6 +58,10 @@ export function kernelResources(
 export function formatResources(resources: KernelResources): string {
   const { kernel, vgprs, agprs, sgprs, ldsSizeBytes, scratchSizeBytes, kernargSizeBytes, wavefrontSize } = resources;
   const stack = resources.hasDynamicStack ? ' (dynamic stack)' : '';
+  if (resources.isPtx) {
+    const parts = [`shared ${ldsSizeBytes} bytes`, `local ${scratchSizeBytes} bytes per thread${stack}`];
+    return [`${kernel}: ${vgprs} registers`, ...parts, `parameters ${kernargSizeBytes} bytes`].join(', ');
+  }
   return [
     `${kernel}: ${vgprs} VGPRs`,
     `${agprs} AGPRs`,

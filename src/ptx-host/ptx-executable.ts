@@ -6,6 +6,8 @@ import { WavewrightError } from '../base/errors.ts';
 import type { KernelArgument, KernelMetadata } from '../codeobject/metadata.ts';
 import type { Device } from '../device/device.ts';
 import { type GuestAddress, guestAddress } from '../device/guest-address.ts';
+import type { Dispatch } from '../device/launch.ts';
+import { faultText } from '../launch/fault-text.ts';
 import type { LaunchableKernel } from '../launch/launchable-kernel.ts';
 import {
   compilePtx,
@@ -20,12 +22,20 @@ import type { PtxFunction } from '../ptx/text/syntax.ts';
 /** A kernel that can be launched: its parameters, and where its header is. */
 export interface PtxKernel extends LaunchableKernel {
   readonly entry: GuestAddress;
+  /** Registers of 32 bits that are live at a time. */
+  readonly registerCount: number;
 }
 
 /** A PTX text, and what errors call it. */
 export interface PtxText {
   readonly text: string;
   readonly name: string;
+}
+
+/** A variable or a kernel in device memory; `sizeBytes` of a kernel is that of its code. */
+export interface PtxSymbol {
+  readonly address: bigint;
+  readonly sizeBytes: number;
 }
 
 interface Loaded {
@@ -41,7 +51,7 @@ export class PtxExecutable implements Disposable {
   readonly sizeBytes: number;
   readonly #device: Device;
   readonly #loaded: Loaded[] = [];
-  readonly #symbols = new Map<string, bigint>();
+  readonly #symbols = new Map<string, PtxSymbol>();
   #isDisposed = false;
 
   /**
@@ -67,9 +77,36 @@ export class PtxExecutable implements Disposable {
 
   /** The address of a variable or kernel. Throws USAGE for a name that nothing defines. */
   addressOf(name: string): bigint {
-    const address = this.#symbols.get(name);
-    if (address !== undefined) return address;
+    const symbol = this.#symbols.get(name);
+    if (symbol !== undefined) return symbol.address;
     throw new WavewrightError('USAGE', `there is no variable '${name}'`);
+  }
+
+  /** Variables and kernels by their names. */
+  get symbols(): ReadonlyMap<string, PtxSymbol> {
+    return this.#symbols;
+  }
+
+  /** Bytes of the modules; undefined where the range is not inside one of them. */
+  view(address: bigint, sizeBytes: number): Uint8Array | undefined {
+    const found = this.#loadedAt(address);
+    const offset = found && Number(address - found.address);
+    if (offset === undefined || offset + sizeBytes > found!.view.length) return undefined;
+    return found!.view.subarray(offset, offset + sizeBytes);
+  }
+
+  /** Why a dispatch of a kernel ended before it was complete, if it did. */
+  errorOf(
+    { error, fault }: Dispatch,
+    kernel: Pick<PtxKernel, 'name'>,
+    privateSizeBytes?: number,
+  ): WavewrightError | undefined {
+    if (error || !fault) return error;
+    const source = this.sourceLine(fault.pc);
+    const placed = { ...fault, ...(source && { source }) };
+    const { message, ...context } = faultText(placed, { kernel: kernel.name, privateSizeBytes });
+    const code = fault.kind === 'unsupported' ? 'UNSUPPORTED' : 'GPU_FAULT';
+    return new WavewrightError(code, message, { section: `kernel '${kernel.name}'`, ...context });
   }
 
   #place(image: PtxImage): void {
@@ -80,12 +117,12 @@ export class PtxExecutable implements Disposable {
     view.set(image.bytes);
     this.#loaded.push({ image, address, view });
     const weak = weakNames(image);
-    for (const { name, offset } of [...image.kernels, ...image.variables]) {
+    for (const { name, offset, sizeBytes } of [...image.kernels, ...image.variables]) {
       if (this.#symbols.has(name)) {
         if (weak.has(name)) continue;
         throw new WavewrightError('BAD_INPUT', `'${name}' is defined twice`, { file: image.name });
       }
-      this.#symbols.set(name, address + BigInt(offset));
+      this.#symbols.set(name, { address: address + BigInt(offset), sizeBytes });
     }
   }
 
@@ -94,7 +131,7 @@ export class PtxExecutable implements Disposable {
     for (const relocation of image.relocations) {
       const { offset, symbol, addend, sizeBytes, mask } = relocation;
       const own = image.variables.find(({ name }) => name === symbol);
-      const target = own ? address + BigInt(own.offset) : this.#symbols.get(symbol);
+      const target = own ? address + BigInt(own.offset) : this.#symbols.get(symbol)?.address;
       if (target === undefined) throw undefinedSymbol(image, relocation);
       const shift = trailingZeros(mask);
       const value = ((target + addend) & mask) >> shift;
@@ -115,9 +152,19 @@ export class PtxExecutable implements Disposable {
 
   /** The line of the PTX text that the instruction at an address comes from. */
   sourceLine(pc: bigint): { readonly file: string; readonly line: number; readonly column: number } | undefined {
-    const found = this.#loaded.find(({ address, view }) => pc >= address && pc < address + BigInt(view.length));
+    const found = this.#loadedAt(pc);
     const line = found && lineAt(found.image.lines, Number(pc - found.address));
     return line && { file: found.image.name, line: line.line, column: line.column };
+  }
+
+  /** The same as text. */
+  sourceText(pc: bigint): string | undefined {
+    const source = this.sourceLine(pc);
+    return source && `${source.file}:${source.line}:${source.column}`;
+  }
+
+  #loadedAt(at: bigint): Loaded | undefined {
+    return this.#loaded.find(({ address, view }) => at >= address && at < address + BigInt(view.length));
   }
 
   [Symbol.dispose](): void {
@@ -198,6 +245,6 @@ function kernelOf(kernel: ImageKernel, base: bigint): PtxKernel {
   return {
     ...{ name, kernargSegmentSizeBytes: parametersSizeBytes, groupSegmentSizeBytes: sharedSizeBytes },
     ...{ privateSegmentSizeBytes: privateSizeBytes, dynamicCallstack: false, metadata },
-    entry: guestAddress(base + BigInt(kernel.offset)),
+    ...{ entry: guestAddress(base + BigInt(kernel.offset)), registerCount: kernel.registerCount },
   };
 }

@@ -143,7 +143,7 @@ class KernelRun implements Disposable {
   async #finish(dispatch: Dispatch, pause: (kernel: RunningPtxKernel) => Promise<void>): Promise<void> {
     const { device, timeoutMs = Number.POSITIVE_INFINITY } = this.#request;
     const { name } = this.#kernel;
-    const describeWaves = (): string[] => dispatch.describeWaves((pc) => this.#sourceText(pc));
+    const describeWaves = (): string[] => dispatch.describeWaves((pc) => this.#executable.sourceText(pc));
     const begin = performance.now();
     let nextTurn = begin + TURN_MS;
     try {
@@ -160,17 +160,8 @@ class KernelRun implements Disposable {
     } finally {
       dispatch.cancel();
     }
-    if (dispatch.error) throw dispatch.error;
-    const { fault } = dispatch;
-    if (!fault) return;
-    const source = this.#sourceText(fault.pc);
-    const parts = [fault.message, ...(source === undefined ? [] : [`at ${source}`])];
-    throw new WavewrightError('GPU_FAULT', parts.join('; '), { section: `kernel '${name}'` });
-  }
-
-  #sourceText(pc: bigint): string | undefined {
-    const source = this.#executable.sourceLine(pc);
-    return source && `${source.file}:${source.line}:${source.column}`;
+    const error = this.#executable.errorOf(dispatch, this.#kernel, this.#request.stackSizeBytes);
+    if (error) throw error;
   }
 
   #fillBuffers(isNew: boolean): void {

@@ -25,7 +25,7 @@ for (const [processor, ...flags] of [['gfx90a'], ['gfx1100'], ['gfx1100', '-mwav
     const device = createEmulatedDevice({ processor });
     try {
       const image = readFileSync(output);
-      const inspected = inspectProgram(image, { device, name: 'program' });
+      const inspected = await inspectProgram(image, { device, name: 'program' });
       const laneCount = processor === 'gfx1100' && flags.length === 0 ? 32 : 64;
       assert.deepEqual([inspected.generation, inspected.rpc?.laneCount], ['P23', laneCount]);
       assert.deepEqual(

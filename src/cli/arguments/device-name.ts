@@ -5,10 +5,10 @@ import { formatTargetId, parseTargetId, type TargetId } from '../../codeobject/t
 import type { Device } from '../../device/device.ts';
 import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { readInput } from '../process/input.ts';
-import type { Findings } from './check-option.ts';
+import type { DeviceOptions } from './device-options.ts';
 
 /** What a GPU address of 32 bits inside a device reaches. */
-const MAX_DEVICE_MEMORY_BYTES = 2 ** 32;
+export const MAX_DEVICE_MEMORY_BYTES = 2 ** 32;
 
 /** Of commands that run kernels. */
 export const WORKERS_OPTION = {
@@ -30,20 +30,7 @@ export const MEMORY_OPTION = {
     'memory of the emulated device, for code, buffers and malloc together; decompressed bundles are no larger',
 } as const;
 
-const HINT = `devices are ${TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
-
-export interface DeviceOptions {
-  /** Of an emulated device; default: all that it can have. */
-  readonly memorySizeBytes?: number | undefined;
-  /** Of an emulated device. */
-  readonly workers?: number | undefined;
-  /** Whether an emulated device counts instructions by class. */
-  readonly countsClasses?: boolean;
-  /** Whether an emulated device counts executions of each instruction. */
-  readonly countsPcs?: boolean;
-  /** What an emulated device checks, and who is told. */
-  readonly findings?: Findings | undefined;
-}
+const HINT = `devices are ${TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, hsa:0 on for AMD GPUs of this machine, and ptx:sm_70 on for PTX`;
 
 /** The code objects in a file, for a device with so much memory. */
 export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES): CodeObjectImage[] {
@@ -55,12 +42,12 @@ export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYT
  * `emulated:`; without a name, or with `emulated` alone, the emulator for the target of the first image that
  * it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for another kind of device, an
  * unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
- * emulated. `open`: a device that is open already, and is returned when it is the same.
+ * emulated. `ptx:sm_80` runs PTX.
  */
 export async function openDevice(
   name: string | undefined,
   images: readonly CodeObjectImage[],
-  { open, ...options }: DeviceOptions & { readonly open?: Device | undefined } = {},
+  { open, ...options }: DeviceOptions = {},
 ): Promise<Device> {
   const [first = '', ...others] = (name ?? 'emulated').split(':');
   const [kind, ...rest] = TARGET_PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
@@ -75,6 +62,7 @@ export async function openDevice(
     const { openNativeDevice } = await import('../../devices/hsa-native/index.ts');
     return openNativeDevice({ index });
   }
+  if (kind === 'ptx') return await (await import('./ptx-device.ts')).openPtxDevice(name!, { ...options, open });
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
   const processor = wanted?.processor ?? ownProcessor(images);

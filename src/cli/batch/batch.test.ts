@@ -34,6 +34,18 @@ writeFileSync(path.join(folder, 'broken-list'), 'hello\nnone\n');
 
 const runTests = (...argv: string[]) => runCommand(['test', ...argv]);
 
+test('PTX counts as a program where it has a start', () => {
+  const place = path.join(folder, 'list-of-ptx');
+  mkdirSync(place);
+  for (const kernel of ['_start', 'k']) {
+    const text = `.version 6.3\n.target sm_70\n.address_size 64\n.visible .entry ${kernel}()\n{\n  ret;\n}\n`;
+    writeFileSync(path.join(place, `${kernel}.ptx`), text);
+  }
+  const found = collectTests(place).map(({ image }) => path.basename(image));
+  rmSync(place, { recursive: true });
+  assert.deepEqual(found, ['_start.ptx']);
+});
+
 test('programs below a directory, in a list, or named', () => {
   const names = (operand: string) => collectTests(operand).map(({ image }) => path.relative(folder, image));
   assert.deepEqual(names(folder), ['hello', 'inner/exits', 'inner/faults', 'inner/loops']);

@@ -4,6 +4,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { parseCodeObject } from '../../codeobject/code-object.ts';
 import { EM_AMDGPU } from '../../codeobject/elf-flags.ts';
 import { ET_DYN } from '../../elf/constants.ts';
+import { isPtxText } from '../../ptx/text/recognize.ts';
 
 const { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } =
   process.getBuiltinModule('node:fs');
@@ -24,6 +25,9 @@ export interface TestCase {
 
 const ELF_MAGIC = '\x7fELF';
 const BUNDLE_MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
+const PTX_START = /^\s*(?:\.visible\s+)?\.entry\s+_start\b/m;
+/** What says the kind of a file; comments of PTX may stand before that. */
+const HEAD_BYTES = 4096;
 const SIDECAR = '.params';
 
 /**
@@ -83,17 +87,18 @@ function reading<T>(file: string, read: () => T): T {
   }
 }
 
-function kindOf(file: string): 'code-object' | 'bundle' | 'text' {
+function kindOf(file: string): 'code-object' | 'bundle' | 'ptx' | 'text' {
   // A pipe can be read but once.
   if (!statSync(file).isFile()) return 'text';
-  const head = Buffer.alloc(BUNDLE_MAGIC.length);
   const descriptor = openSync(file, 'r');
+  const head = Buffer.alloc(HEAD_BYTES);
   try {
-    readSync(descriptor, head, 0, head.length, 0);
+    readSync(descriptor, head, 0, HEAD_BYTES, 0);
   } finally {
     closeSync(descriptor);
   }
-  if (head.toString('latin1') === BUNDLE_MAGIC) return 'bundle';
+  if (isPtxText(head)) return 'ptx';
+  if (head.toString('latin1', 0, BUNDLE_MAGIC.length) === BUNDLE_MAGIC) return 'bundle';
   if (head.toString('latin1', 0, ELF_MAGIC.length) !== ELF_MAGIC) return 'text';
   return head.readUInt16LE(16) === ET_DYN && head.readUInt16LE(18) === EM_AMDGPU ? 'code-object' : 'text';
 }
@@ -105,6 +110,7 @@ function kindOf(file: string): 'code-object' | 'bundle' | 'text' {
 function isProgram(file: string): boolean {
   try {
     const kind = reading(file, () => kindOf(file));
+    if (kind === 'ptx') return PTX_START.test(readFileSync(file, 'latin1'));
     if (kind !== 'code-object') return kind === 'bundle';
     return parseCodeObject(readFileSync(file), file).kernels.some(({ name }) => name === '_start');
   } catch (error) {

@@ -14,7 +14,6 @@ import {
 import type { ExecutedInstruction } from '../../dispatch/executed-instructions.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
-import type { PtxText } from '../../ptx-host/ptx-executable.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
@@ -26,7 +25,7 @@ import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
-import { dispatchPtx, ptxTexts } from '../program/ptx-dispatch.ts';
+import { dispatchPtx, type PtxFiles, ptxFiles } from '../program/ptx-dispatch.ts';
 import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { medianOf } from '../text/median.ts';
 import { warn } from '../text/report.ts';
@@ -115,8 +114,8 @@ export const dispatch = defineCommand({
       ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
     };
     const files = names.map((name) => ({ name, bytes: readInput(name) }));
-    const texts = ptxTexts(files);
-    if (texts) await runPtx(context, options, launch, texts);
+    const ptx = await ptxFiles(files, options.device, options.memory);
+    if (ptx) await runPtx(context, options, launch, ptx);
     else await runCodeObjects(context, options, launch, files);
     return 0;
   },
@@ -148,10 +147,10 @@ function pauseFor({ isProcess, stderr }: CommandContext, resources: DisposableSt
 
 const countsClasses = ({ time, format }: Options): boolean => time || format === 'json';
 
-async function runPtx(context: CommandContext, options: Options, launch: Launch, texts: PtxText[]): Promise<void> {
+async function runPtx(context: CommandContext, options: Options, launch: Launch, files: PtxFiles): Promise<void> {
   using resources = new DisposableStack();
   const how = {
-    ...{ device: options.device, workers: options.workers, memorySizeBytes: options.memory },
+    ...{ workers: options.workers, memorySizeBytes: options.memory },
     countsClasses: countsClasses(options),
     refused: {
       tool: options.tool !== undefined,
@@ -163,8 +162,8 @@ async function runPtx(context: CommandContext, options: Options, launch: Launch,
       'wave-size': options['wave-size'] !== undefined,
     },
   };
-  const request = { ...launch, texts, dynamicSharedSizeBytes: options['dynamic-lds'] };
-  const { outcome, deviceName } = await dispatchPtx(how, request, pauseFor(context, resources));
+  const request = { ...launch, dynamicSharedSizeBytes: options['dynamic-lds'] };
+  const { outcome, deviceName } = await dispatchPtx(files, how, request, pauseFor(context, resources));
   writeOutputs(context, outcome.outputs);
   printOutcome(context, options, { ...outcome, hardwareProblems: [] }, { ...launch, deviceName });
 }

@@ -3,7 +3,10 @@ import { createRuntime } from '../../hsa/index.ts';
 import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { openDevice, openImages } from '../arguments/device-name.ts';
+import { nvptxImages } from '../arguments/file-code.ts';
+import { readInput } from '../process/input.ts';
 import { describeAgents, describeSystem, formatAgents } from '../text/agent-report.ts';
+import { describePtxDevice, formatPtxDevice } from '../text/ptx-device-report.ts';
 
 /** What is shown where nothing says which: the one that is tested most. */
 const USUAL_PROCESSOR = 'gfx90a';
@@ -28,6 +31,14 @@ export const info = defineCommand({
     if (all && (device !== undefined || file !== undefined)) {
       throw new WavewrightError('USAGE', '--all shows every emulated device, expected neither --device nor FILE');
     }
+    const ptx = await ptxDeviceName(device, file);
+    if (ptx !== undefined) {
+      using opened = await openDevice(ptx, []);
+      const report = describePtxDevice(opened);
+      const json = { schema: 'wavewright.info', version: 1, device: report };
+      stdout(format === 'json' ? `${JSON.stringify(json, undefined, 2)}\n` : formatPtxDevice(report));
+      return 0;
+    }
     const images = file === undefined ? [] : openImages(file);
     const usual = file === undefined ? `emulated:${USUAL_PROCESSOR}` : undefined;
     const names = all ? TARGET_PROCESSORS.map((processor) => `emulated:${processor}`) : [device ?? usual];
@@ -48,6 +59,14 @@ export const info = defineCommand({
     return 0;
   },
 });
+
+/** The device that runs PTX which is asked for, by its name or by what the file holds. */
+async function ptxDeviceName(device: string | undefined, file: string | undefined): Promise<string | undefined> {
+  const images = file === undefined ? undefined : await nvptxImages(readInput(file), file, { device });
+  if (!images) return device?.startsWith('ptx') ? device : undefined;
+  const { choosePtx } = await import('../arguments/ptx-device.ts');
+  return choosePtx(device, images).name;
+}
 
 const others = (): string =>
   `${TARGET_PROCESSORS.length} processors are emulated, each code object's own: \`wavewright info FILE\` shows that one, \`info --all\` all:\n${TARGET_PROCESSORS.join(' ')}\n`;

@@ -5,6 +5,7 @@ import { formatReport } from '../../inspect/report-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { openDevice } from '../arguments/device-name.ts';
+import { openNvptxFile } from '../arguments/file-code.ts';
 import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
 import { readInput } from '../process/input.ts';
 
@@ -51,10 +52,25 @@ export const readobj = defineCommand({
       return report.problems.length > 0 ? 1 : 0;
     }
     for (const [index, file] of files.entries()) {
-      const report = describeFile(readInput(file), file, { decompress: nodeDecompress });
+      const bytes = readInput(file);
+      const nvptx = await describedNvptx(bytes, file);
+      if (nvptx) {
+        stdout(format === 'text' ? `${index > 0 ? '\n' : ''}${nvptx.text}` : json(nvptx.report));
+        continue;
+      }
+      const report = describeFile(bytes, file, { decompress: nodeDecompress });
       if (format === 'text') stdout(`${index > 0 ? '\n' : ''}${formatReport(report, { symbols, relocations })}`);
       else stdout(json(report));
     }
     return 0;
   },
 });
+
+/** What the file holds for NVIDIA's GPUs; undefined where it has code for AMD's, or nothing of this. */
+async function describedNvptx(bytes: Uint8Array, file: string) {
+  const found = await openNvptxFile(bytes, file, {});
+  if (!found) return undefined;
+  const { describeNvptx, formatNvptx } = await import('../../inspect/nvptx-report.ts');
+  const report = describeNvptx(found, file, bytes.length);
+  return { report, text: formatNvptx(report) };
+}

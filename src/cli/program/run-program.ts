@@ -1,9 +1,7 @@
 /**
  * How `run` reads its arguments and runs a program; batches and the loaders of LLVM's names do so as well.
  */
-import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
-import { parseTargetId } from '../../codeobject/target-id.ts';
-import type { Device } from '../../device/device.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import { runProgram } from '../../loader/program.ts';
 import { formatResources } from '../../loader/resource-usage.ts';
 import type { CommandContext } from '../arguments/command.ts';
@@ -11,6 +9,7 @@ import type { Grammar } from '../arguments/options.ts';
 import { Interruption } from '../process/interruption.ts';
 import { acquireMachineLock } from '../process/machine-lock.ts';
 import { formatStatistics } from '../text/statistics-text.ts';
+import type { ProgramFile } from './program-file.ts';
 import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from './program-options.ts';
 import { openTools, writeReports } from './tool-options.ts';
 
@@ -25,26 +24,25 @@ export interface ProgramRun {
   readonly options: ProgramOptions;
   /** The path of the program and its arguments. */
   readonly args: readonly string[];
-  /** What the file holds; the one that fits the device runs. */
-  readonly images: readonly CodeObjectImage[];
-  /** Stays open. */
-  readonly device: Device;
+  /** Its device stays open. */
+  readonly program: ProgramFile;
   /** Since when the time limit runs; by default since the call. */
   readonly startedMs?: number;
 }
 
 /** Runs a program to its end, or shows what would run; the exit status. */
-export async function runImages(context: CommandContext, run: ProgramRun): Promise<number> {
-  const { options, args, device } = run;
+export async function runImage(context: CommandContext, run: ProgramRun): Promise<number> {
+  const { options, args, program } = run;
+  const { device, codeObject } = program;
   using resources = new DisposableStack();
-  const picked = pickCodeObject(run.images, parseTargetId(device.properties.targetId));
   const tools = await openTools(options.tool, options.hook);
-  const { bytes, name } = tools ? tools.instrument(picked) : picked;
+  if (tools && !codeObject) throw new WavewrightError('UNSUPPORTED', 'tools for PTX', { file: program.name });
+  const { bytes, name } = tools && codeObject ? tools.instrument(codeObject) : program;
   if (options.inspect) {
     const { formatInspection, inspectProgram } = await import('../../loader/inspect.ts');
     const stackSizeBytes = options['stack-size'];
     const stack = stackSizeBytes === undefined ? {} : { stackSizeBytes };
-    context.stdout(formatInspection(inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));
+    context.stdout(formatInspection(await inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));
     return 0;
   }
   const { stderr } = context;

@@ -1,7 +1,6 @@
 /** Memory that a GPU program asks the host for and gives back: malloc of LLVM's C library and of HIP. */
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import type { MemoryPool } from '../objects/memory-pool.ts';
 
 /**
  * Allocators of GPU programs take memory in slabs of this size and find their headers by masking pointers
@@ -9,6 +8,14 @@ import type { MemoryPool } from '../objects/memory-pool.ts';
  */
 const SLAB_BYTES = 2 * 2 ** 20;
 const MIN_ALIGNMENT_BYTES = 4096;
+
+/** Where heaps take their memory from: a pool of the runtime, or the memory of a device. */
+export interface HeapMemory {
+  /** The address of zero-filled memory. Throws LIMIT_EXCEEDED when memory is exhausted. */
+  allocate(sizeBytes: number, options?: { alignmentBytes?: number; label?: string }): bigint;
+  /** `isByHost`: false for memory that the GPU's program gives back. */
+  free(address: bigint, how?: { readonly isByHost?: boolean }): void;
+}
 
 /** Memory of a size that a GPU program chose; 0 for no bytes, and when there are not so many. */
 export function allocateForProgram(heap: Pick<DeviceHeap, 'allocate'>, size: bigint): bigint {
@@ -18,15 +25,15 @@ export function allocateForProgram(heap: Pick<DeviceHeap, 'allocate'>, size: big
 }
 
 export class DeviceHeap {
-  readonly #pool: MemoryPool;
+  readonly #memory: HeapMemory;
   readonly #maxBytes: number;
   /** Sizes in bytes by address. */
   readonly #allocated = new Map<bigint, number>();
   #bytes = 0;
 
   /** `maxBytes`: of all allocations together. */
-  constructor(pool: MemoryPool, maxBytes: number = Number.POSITIVE_INFINITY) {
-    this.#pool = pool;
+  constructor(memory: HeapMemory, maxBytes: number = Number.POSITIVE_INFINITY) {
+    this.#memory = memory;
     this.#maxBytes = maxBytes;
   }
 
@@ -34,7 +41,7 @@ export class DeviceHeap {
   allocate(sizeBytes: number, alignmentBytes: number): bigint {
     if (this.#bytes + sizeBytes > this.#maxBytes) return 0n;
     try {
-      const address = this.#pool.allocate(sizeBytes, { alignmentBytes, label: 'malloc' });
+      const address = this.#memory.allocate(sizeBytes, { alignmentBytes, label: 'malloc' });
       this.#allocated.set(address, sizeBytes);
       this.#bytes += sizeBytes;
       return address;
@@ -52,12 +59,12 @@ export class DeviceHeap {
     }
     this.#allocated.delete(address);
     this.#bytes -= sizeBytes;
-    this.#pool.free(address, { isByHost: false });
+    this.#memory.free(address, { isByHost: false });
   }
 
   /** Frees what the program left allocated. */
   clear(): void {
-    for (const address of this.#allocated.keys()) this.#pool.free(address);
+    for (const address of this.#allocated.keys()) this.#memory.free(address);
     this.#allocated.clear();
     this.#bytes = 0;
   }

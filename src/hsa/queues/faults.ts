@@ -1,8 +1,7 @@
 /** How a device's fault reaches HSA's users: a status for the queue, and for memory faults a system event. */
-import type { ErrorReport } from '../../base/errors.ts';
-import { hex } from '../../base/text.ts';
 import type { SourceLine } from '../../codeobject/line-table.ts';
 import type { Fault } from '../../device/fault.ts';
+import { faultText } from '../../launch/fault-text.ts';
 import type { Agent } from '../objects/agent.ts';
 import type { ResidentCode } from '../objects/resident-code.ts';
 import { HsaError, type HsaStatus } from '../objects/status.ts';
@@ -30,51 +29,15 @@ export function explainFault(fault: Fault, agent: Agent): Fault {
   return { ...fault, ...(source && { source }), ...(freedBy !== undefined && { freedBy }) };
 }
 
-/** The kernel is named where the place of the fault, in a function that it called, does not name it. */
 export function faultError(
   fault: Fault,
   { node, name }: Agent,
-  {
-    kernel,
-    privateSizeBytes,
-  }: { readonly kernel?: string | undefined; readonly privateSizeBytes?: number | undefined },
+  place: { readonly kernel?: string | undefined; readonly privateSizeBytes?: number | undefined },
 ): HsaError {
-  const isNamed = kernel === undefined || fault.location.startsWith(`${kernel}+`);
-  const { source, freedBy } = fault;
   const lacksAccess = isInside(fault) && fault.nearestAllocation?.access === 'none';
-  const parts = [
-    fault.message,
-    ...(isNamed ? [] : [`kernel ${kernel}`]),
-    ...(source ? [`at ${source.file}:${source.line}:${source.column}`] : []),
-    ...(freedBy === undefined ? [] : [`freed by ${freedBy}`]),
-    `agent ${node} (${name})${lacksAccess ? ', which has no access' : ''}`,
-  ];
-  const isStack = fault.kind === 'aperture' || fault.nearestAllocation?.label === 'scratch';
-  const hint =
-    isStack && privateSizeBytes !== undefined
-      ? `a work-item had ${privateSizeBytes} bytes of private memory, its stack included: --stack-size=BYTES (stackSizeBytes) gives it more`
-      : undefined;
-  const report = reportOf(fault, node, name, kernel);
-  return new HsaError(STATUS[fault.kind], parts.join('; '), { report, ...(hint !== undefined && { hint }) });
-}
-
-function reportOf(fault: Fault, node: number, name: string, kernel: string | undefined): ErrorReport {
-  const { what, near, source, freedBy, lane } = fault;
-  const place = `workgroup (${fault.workgroup.join(', ')}), wave ${fault.wave}`;
-  return {
-    headline: what?.replace(/,$/, '') ?? fault.message,
-    fields: {
-      ...(fault.instruction !== '' && { instruction: `'${fault.instruction}'` }),
-      at: `pc ${hex(fault.pc)}${fault.location && ` in ${fault.location}`}`,
-      ...(source && { source: `${source.file}:${source.line}:${source.column}` }),
-      ...(kernel !== undefined && !fault.location.startsWith(`${kernel}+`) && { kernel }),
-      'work-item': lane === undefined ? place : `${place}, lane ${lane}`,
-      ...(near !== undefined && { memory: near }),
-      ...(freedBy !== undefined && { 'freed by': freedBy }),
-      agent: `${node} (${name})`,
-    },
-    ...(source && { source }),
-  };
+  const agentNote = lacksAccess ? ', which has no access' : '';
+  const { message, ...context } = faultText(fault, { ...place, agent: `${node} (${name})`, agentNote });
+  return new HsaError(STATUS[fault.kind], message, context);
 }
 
 /** Reason mask of `hsa_amd_gpu_memory_fault_info_t`. */

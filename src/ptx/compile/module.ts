@@ -47,6 +47,8 @@ export interface ImageKernel {
   readonly parametersSizeBytes: number;
   readonly sharedSizeBytes: number;
   readonly privateSizeBytes: number;
+  /** Registers of 32 bits that are live at a time. */
+  readonly registerCount: number;
   /** `.reqntid`, and the product of `.maxntid`. */
   readonly requiredSize: readonly number[] | undefined;
   readonly maxWorkgroupSize: number;
@@ -243,7 +245,8 @@ class ModuleCompiler {
     this.#write(placed.lines, new DataView(bytes.buffer), offset);
     this.#kernels.push({
       ...{ name: kernel.name, offset, sizeBytes: bytes.length, parameters, parametersSizeBytes: end },
-      ...{ sharedSizeBytes: 0, privateSizeBytes: frameBytes, ...launchBounds(kernel) },
+      ...{ sharedSizeBytes: 0, privateSizeBytes: frameBytes, registerCount: vectorRows + accumulatorRows },
+      ...launchBounds(kernel),
     });
   }
 
