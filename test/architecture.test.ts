@@ -110,7 +110,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'tooling',
     '.',
   ],
-  'hal/amdgpu': ['packets', 'library', 'program', '.'],
+  'hal/amdgpu': ['packets', 'order', 'library', 'program', '.'],
   'hal/memory': ['.', 'pools'],
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],

@@ -15,6 +15,7 @@ import type { AgentSource } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
 import { HostQueue, type RingSizes } from './host-queue.ts';
 import { type DeviceLibrary, loadLibrary } from './library/device-library.ts';
+import { type CrossQueueStrategy, crossQueueStrategy, type WaitParameter } from './order/wait-strategy.ts';
 import { ProgramCache } from './programs.ts';
 
 export interface GpuBackendOptions {
@@ -24,6 +25,8 @@ export interface GpuBackendOptions {
   readonly library?: Uint8Array | undefined;
   /** Of a block of a command buffer. */
   readonly blockBytes: number;
+  /** How queues wait for each other. */
+  readonly waits: WaitParameter;
 }
 
 /** What buffers of all heaps may be used for; those that the host sees may be mapped besides. */
@@ -108,12 +111,14 @@ export class GpuBackend implements DeviceBackend {
   readonly #library: ReadonlyMap<Agent, DeviceLibrary> | undefined;
   /** By GPU. */
   readonly #programs: readonly ProgramCache[];
+  readonly #waits: CrossQueueStrategy;
   readonly #queues: HostQueue[] = [];
 
-  /** `gpus`: at least one, of one ISA. The backend closes them. */
+  /** `gpus`: at least one, of one ISA; the backend closes them. Throws INCOMPATIBLE for `waits` they lack. */
   constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
     this.#gpus = gpus;
     this.#options = options;
+    this.#waits = crossQueueStrategy(options.waits, gpus[0]!.device.properties.processor);
     this.#runtime = createRuntime({ devices: gpus.map(({ device }) => device) });
     this.#pools = this.#runtime.gpuAgents.map((agent) => poolsOf(this.#runtime, agent));
     this.#library = options.library && loadLibrary(this.#runtime, options.library);
@@ -151,6 +156,7 @@ export class GpuBackend implements DeviceBackend {
       rings,
       library: this.#library?.get(agent),
       programs: this.#programs[deviceOrdinal]!,
+      waits: this.#waits,
     });
     this.#queues.push(queue);
     return queue;

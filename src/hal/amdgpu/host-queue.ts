@@ -4,9 +4,9 @@
  * no room in one of the rings (packets, arguments, notifications) is parked, and goes on when something ends.
  */
 import type { Agent } from '../../hsa/objects/agent.ts';
-import type { Queue } from '../../hsa/queues/queue.ts';
+import { BARRIER_BIT } from '../../hsa/objects/layouts.ts';
+import type { QueueError } from '../../hsa/queues/packet-processor.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
-import type { Signal } from '../../hsa/signals/signal.ts';
 import type { CommandDone } from '../backend/backend.ts';
 import {
   type BackendCommand,
@@ -15,10 +15,12 @@ import {
   transferOnHost,
   type UpdateCommand,
 } from '../backend/command.ts';
+import type { DeviceOperation, DeviceOrder, OrderedBackend, WaitStrategy } from '../backend/order.ts';
 import type { CommandBuffer } from '../commands/command-buffer.ts';
 import type { Execution, ProgramBackend } from '../commands/program-backend.ts';
 import { MAX_UPDATE_BYTES } from '../commands/recorder.ts';
 import type { BoundTable } from '../commands/resolve.ts';
+import type { SignalSource } from '../core/pending-signals.ts';
 import { HalError, type OperationInfo } from '../core/status.ts';
 import { AqlRing } from './aql-ring.ts';
 import { kernelOf } from './code.ts';
@@ -26,14 +28,15 @@ import { KERNARG_BLOCK_BYTES, KernargRing, type KernargSpan } from './kernarg-ri
 import { LaunchTemplate } from './kernel-launch.ts';
 import type { DeviceLibrary } from './library/device-library.ts';
 import { NotificationRing } from './notification-ring.ts';
+import { type Axis, CountingAxis, SignalingAxis } from './order/axis.ts';
+import { type Frontier, type RingPlace, Submitted, type SubmittedOptions } from './order/submitted.ts';
+import { type AxisWait, maxWaits, WaitBatch } from './order/wait-batch.ts';
+import type { CrossQueueStrategy } from './order/wait-strategy.ts';
 import { DispatchBatch, LibraryBatch } from './packet-batch.ts';
 import type { PacketBatch } from './packets/packet-batch.ts';
 import type { CommandProgram } from './program/program.ts';
 import { ProgramExecution, type ProgramQueue } from './program/program-execution.ts';
 import type { ProgramCache } from './programs.ts';
-
-/** What the epoch signal starts with: it can be lowered for ever. */
-const INITIAL_EPOCH_VALUE = 2n ** 62n;
 
 /** Of a batch that needs no arguments in the ring. */
 const NO_KERNARGS: KernargSpan = { offsetBytes: 0, address: 0n, end: -1 };
@@ -55,52 +58,55 @@ export interface HostQueueOptions {
   /** Does the transfers; without one the host does. */
   readonly library?: DeviceLibrary | undefined;
   readonly programs: ProgramCache;
+  /** How it waits for other queues. */
+  readonly waits: CrossQueueStrategy;
 }
 
-/** Packets that were submitted together: parked first, then in the rings. */
-interface Submitted {
-  readonly batch: PacketBatch;
-  readonly operation: OperationInfo;
-  readonly done: CommandDone;
-  /** What the epoch signal counts when it is complete. */
-  epoch: number;
-  /** The first packet, and the one behind the last. */
-  start: number;
-  end: number;
-  /** Up to where the ring of arguments is free when it is complete. */
-  kernargEnd: number;
+/** An HSA queue, and what others wait for it by. */
+interface OpenQueue {
+  readonly ring: AqlRing;
+  readonly axis: Axis;
 }
 
-export class HostQueue implements ProgramBackend, ProgramQueue {
+type Entry = Submitted<HostQueue>;
+type Options = Omit<SubmittedOptions, 'operation' | 'done'>;
+
+export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   readonly #options: HostQueueOptions;
   readonly #templates = new WeakMap<object, LaunchTemplate>();
-  readonly #inFlight: NotificationRing<Submitted>;
+  readonly #inFlight: NotificationRing<Entry>;
   /** Allocated for the first packets. */
   #kernargs: KernargRing | undefined;
-  #ring: AqlRing;
-  #epochSignal: Signal;
-  /** The last epoch that was submitted; the first is 1. */
-  #epoch = 0;
+  /** Made anew for the next packets where a fault ended it. */
+  #open: OpenQueue | undefined;
+  /** What its packets have waited for so far. */
+  #frontier: Frontier = new Map();
+  #waitPacketCount = 0;
+  /** The operation whose packets were published last. */
+  #lastOperation: OperationInfo | undefined;
   /** For the first words of the packets of one batch. */
   #headers = new Int32Array(8);
-  #parked: Submitted[] = [];
+  #parked: Entry[] = [];
   #isDisposed = false;
 
+  /** Throws where the runtime has no queue or signal for it. */
   constructor(options: HostQueueOptions) {
     this.#options = options;
     this.#inFlight = new NotificationRing(options.rings.notifications);
-    this.#epochSignal = this.#createSignal();
-    this.#ring = new AqlRing(this.#createQueue());
+    this.#opened();
   }
 
-  #createQueue(): Queue {
-    const { runtime, agent, rings } = this.#options;
-    return runtime.createQueue(agent, { sizePackets: rings.packets });
-  }
-
-  #createSignal(): Signal {
-    const { runtime, agent } = this.#options;
-    return runtime.createSignal(INITIAL_EPOCH_VALUE, agent);
+  #opened(): OpenQueue {
+    if (this.#open !== undefined) return this.#open;
+    const { runtime, agent, rings, waits } = this.#options;
+    const axis = waits === 'barrier' ? new SignalingAxis({ runtime, agent }) : new CountingAxis({ runtime, agent });
+    try {
+      this.#open = { ring: new AqlRing(runtime.createQueue(agent, { sizePackets: rings.packets })), axis };
+    } catch (error) {
+      axis.close();
+      throw error;
+    }
+    return this.#open;
   }
 
   /** Whether anything is in the rings or parked. */
@@ -108,41 +114,100 @@ export class HostQueue implements ProgramBackend, ProgramQueue {
     return this.#inFlight.size > 0 || this.#parked.length > 0;
   }
 
-  begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void {
-    if (command.kind !== 'dispatch') {
-      this.#transfer(command, operation, done);
-      return;
-    }
-    // Nothing is to run, and its waits are over.
-    if (command.groups.includes(0)) done();
-    else this.submit(new DispatchBatch(this.#templateOf(command), command), operation, done);
+  get waitPacketCount(): number {
+    return this.#waitPacketCount;
   }
 
-  /** `done` is called when the last packet is complete. */
-  submit(batch: PacketBatch, operation: OperationInfo, done: CommandDone): void {
-    const parked = { batch, operation, done, epoch: 0, start: 0, end: 0, kernargEnd: 0 };
-    if (this.#parked.length > 0 || !this.#submit(parked)) this.#parked.push(parked);
+  orders(operation: DeviceOperation): boolean {
+    return operation !== 'transfer' || this.#options.library !== undefined;
+  }
+
+  /** Signals of an HSA runtime are seen by agents that share their memory. */
+  resolveWaits(sources: readonly SignalSource[]): WaitStrategy | undefined {
+    const { waits, runtime, agent } = this.#options;
+    const memory = agent.requireDevice().memory;
+    let strategy: WaitStrategy = 'inline';
+    for (const source of sources) {
+      if (!(source instanceof Submitted) || !(source.queue instanceof HostQueue)) return undefined;
+      if (source.queue === this || isWithin(source, this.#frontier)) continue;
+      const other = source.queue.#options;
+      if (waits === 'defer' || other.runtime !== runtime || other.agent.requireDevice().memory !== memory)
+        return undefined;
+      strategy = waits;
+    }
+    return strategy;
+  }
+
+  begin(command: BackendCommand, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): void {
+    if (command.kind !== 'dispatch') {
+      this.#transfer(command, operation, done, order);
+      return;
+    }
+    // Nothing is to run, so that its end is that of its waits.
+    if (command.groups.includes(0)) this.barrier(order, operation, done);
+    else this.#submitWhole(new DispatchBatch(this.#templateOf(command), command), operation, done, order);
+  }
+
+  barrier(order: DeviceOrder | undefined, operation: OperationInfo, done: CommandDone): void {
+    const marker = this.waitFor(order, operation, done);
+    marker?.whenPublished(() => order!.issued(marker));
+  }
+
+  /** `done` is called when all that `order` names is over; what is submitted later begins behind that. */
+  waitFor(order: DeviceOrder | undefined, operation: OperationInfo, done: CommandDone): Entry | undefined {
+    if (order !== undefined && order.sources.length > 0) {
+      return this.#enqueue({ sources: order.sources, isMarker: true, order }, operation, done);
+    }
+    done();
+    return undefined;
+  }
+
+  /** All packets of an operation, behind what it waits for. */
+  #submitWhole(batch: PacketBatch, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): void {
+    if (order !== undefined && order.sources.length > 0) {
+      const failed = (error?: unknown): void => (error === undefined ? undefined : done(error));
+      this.#enqueue({ sources: order.sources, order }, operation, failed);
+    }
+    const submitted = this.submit(batch, operation, done, order);
+    if (order !== undefined) submitted.whenPublished(() => order.issued(submitted));
+  }
+
+  /** `done` is called when the last packet is complete; with a failure of `order` it does not run. */
+  submit(batch: PacketBatch, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): Entry {
+    return this.#enqueue({ batch, order }, operation, done);
+  }
+
+  #enqueue(options: Options, operation: OperationInfo, done: CommandDone): Entry {
+    const entry = new Submitted<HostQueue>(this, { ...options, operation, done });
+    if (this.#parked.length > 0 || !this.#publish(entry)) this.#parked.push(entry);
+    return entry;
   }
 
   /** Memory of other GPUs is the host's to copy. */
-  #transfer(command: TransferCommand, operation: OperationInfo, done: CommandDone): void {
+  #transfer(command: TransferCommand, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): void {
     const { library } = this.#options;
     const ranges = command.kind === 'copy' ? [command.source, command.target] : [command.target];
     const areReached = ranges.every(({ storage: { address } }) => address !== undefined && this.reaches(address));
     if (library === undefined || !areReached || (command.kind === 'update' && this.#maxContentsBytes === 0)) {
-      transferOnHost(command);
-      done();
+      this.#onHost(command, operation, done, order);
     } else if (command.kind === 'update' && command.contents.length > this.#maxContentsBytes) {
-      this.#update(command, operation, done);
+      this.#update(command, operation, done, order);
     } else {
       const launch = library.transfer(command);
-      if (launch === undefined) done();
-      else this.submit(new LibraryBatch(launch), operation, done);
+      if (launch === undefined) this.barrier(order, operation, done);
+      else this.#submitWhole(new LibraryBatch(launch), operation, done, order);
     }
   }
 
+  #onHost(command: TransferCommand, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): void {
+    this.waitFor(order, operation, (error) => {
+      if (error === undefined) transferOnHost(command);
+      done(error);
+    });
+  }
+
   /** Contents travel with the arguments, whose ring has little room: piece by piece. */
-  #update({ contents, target }: UpdateCommand, operation: OperationInfo, done: CommandDone): void {
+  #update({ contents, target }: UpdateCommand, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): void {
     let offset = 0;
     const next = (error?: unknown): void => {
       if (error !== undefined || offset >= contents.length) {
@@ -158,7 +223,7 @@ export class HostQueue implements ProgramBackend, ProgramQueue {
         done(failure);
       }
     };
-    next();
+    this.waitFor(order, operation, next);
   }
 
   /** Of an update that one kernel does. */
@@ -198,41 +263,78 @@ export class HostQueue implements ProgramBackend, ProgramQueue {
   }
 
   /** Returns whether there was room; nothing has changed where there was none. */
-  #submit(submitted: Submitted): boolean {
-    const { batch } = submitted;
-    const { packetCount, kernargBytes } = batch;
-    const ring = this.#ring;
-    if (this.#inFlight.isFull || ring.queue.error !== undefined || !ring.hasRoom(packetCount)) return false;
-    const { runtime, agent, rings } = this.#options;
-    const kernargs = this.#kernargs ?? new KernargRing(runtime, agent, rings.kernargBlocks);
-    this.#kernargs = kernargs;
-    // A program may have all its arguments in memory of its own.
-    const kernarg = kernargBytes === 0 ? NO_KERNARGS : kernargs.reserve(kernargBytes);
+  #publish(entry: Entry): boolean {
+    if (entry.failure !== undefined) {
+      entry.end(entry.failure);
+      return true;
+    }
+    return entry.batch === undefined ? this.#publishWaits(entry) : this.#publishBatch(entry, entry.batch);
+  }
+
+  /** Packets for what is not known to be over, as many as are needed now. */
+  #publishWaits(entry: Entry): boolean {
+    const kind = this.#options.waits === 'barrier-value' ? 'barrier-value' : 'barrier';
+    const most = maxWaits(kind, this.#options.rings.packets);
+    for (;;) {
+      const open = openWaits(entry, this.#frontier);
+      if (open === undefined) return false;
+      if (open.length === 0 && !entry.isMarker) {
+        entry.end();
+        return true;
+      }
+      const waits = open.slice(0, most);
+      const isLast = waits.length === open.length;
+      const part = isLast ? entry : new Submitted<HostQueue>(this, { operation: entry.operation, done: () => {} });
+      const batch = new WaitBatch(kind, waits);
+      const frontier = waits.length === 0 ? this.#frontier : merged(this.#frontier, waits);
+      if (!this.#publishBatch(part, batch, frontier)) return false;
+      if (waits.length > 0) this.#waitPacketCount += batch.packetCount;
+      if (isLast) return true;
+    }
+  }
+
+  /** `frontier`: of the queue behind the batch. */
+  #publishBatch(entry: Entry, batch: PacketBatch, frontier = this.#frontier): boolean {
+    if (this.#inFlight.isFull) return false;
+    const { ring, axis } = this.#opened();
+    if (ring.queue.error !== undefined || !ring.hasRoom(batch.packetCount)) return false;
+    const kernarg = this.#reserveKernargs(batch);
     if (kernarg === undefined) return false;
     try {
       this.#encode(batch, kernarg);
     } catch (error) {
-      if (kernarg !== NO_KERNARGS) kernargs.cancel(kernarg, kernargBytes);
+      if (kernarg !== NO_KERNARGS) this.#kernargs!.cancel(kernarg, batch.kernargBytes);
       throw error;
     }
-    submitted.start = ring.writeIndex;
-    submitted.end = submitted.start + packetCount;
-    submitted.epoch = ++this.#epoch;
-    submitted.kernargEnd = kernarg.end;
-    ring.publish(this.#headers, packetCount);
-    this.#inFlight.push(submitted);
+    // What is behind another operation begins behind its end: a fault loses nothing but its own.
+    if (entry.operation !== this.#lastOperation) this.#headers[0]! |= BARRIER_BIT;
+    this.#lastOperation = entry.operation;
+    const start = ring.writeIndex;
+    const end = start + batch.packetCount;
+    ring.publish(this.#headers, batch.packetCount);
+    this.#inFlight.push(entry);
+    this.#frontier = frontier;
+    entry.publish({ axis, epoch: axis.submit(), batch, start, end, kernargEnd: kernarg.end, frontier });
     return true;
   }
 
+  /** A program may have all its arguments in memory of its own. */
+  #reserveKernargs({ kernargBytes }: PacketBatch): KernargSpan | undefined {
+    if (kernargBytes === 0) return NO_KERNARGS;
+    const { runtime, agent, rings } = this.#options;
+    this.#kernargs ??= new KernargRing(runtime, agent, rings.kernargBlocks);
+    return this.#kernargs.reserve(kernargBytes);
+  }
+
   #encode(batch: PacketBatch, { offsetBytes, address }: KernargSpan): void {
-    const ring = this.#ring;
+    const { ring, axis } = this.#opened();
     if (this.#headers.length < batch.packetCount) this.#headers = new Int32Array(2 * batch.packetCount);
     const place = {
       queueAddress: ring.queue.address,
       kernargs: this.#kernargs!,
       offsetBytes,
       address,
-      completionSignal: this.#epochSignal.address,
+      completionSignal: axis.reserve(),
       ring: ring.queue.ring,
       ringAddress: ring.queue.ringAddress,
       packetOffset: (index: number) => ring.packetOffset(index),
@@ -243,33 +345,47 @@ export class HostQueue implements ProgramBackend, ProgramQueue {
   /** Ends what is complete and submits what waited for room. Returns whether anything happened. */
   drain(): boolean {
     if (!this.isBusy) return false;
-    const completed = Number(INITIAL_EPOCH_VALUE - this.#epochSignal.load());
-    let hasMoved = false;
-    for (let first = this.#inFlight.first; first !== undefined && first.epoch <= completed; ) {
-      this.#inFlight.shift();
-      this.#releaseKernargs(first);
-      first.done();
-      hasMoved = true;
-      first = this.#inFlight.first;
-    }
-    if (this.#ring.queue.error !== undefined) {
-      this.#recover();
+    let hasMoved = this.#retire();
+    const error = this.#open?.ring.queue.error;
+    if (error !== undefined || this.#inFlight.first?.isStuck === true) {
+      this.#restart(error);
       hasMoved = true;
     }
     return (this.#parked.length > 0 && this.#unpark()) || hasMoved;
   }
 
-  #releaseKernargs({ kernargEnd }: Submitted): void {
+  /** Ends what is complete, up to an epoch. */
+  #retire(last = Number.POSITIVE_INFINITY): boolean {
+    if (this.#open === undefined) return false;
+    const completed = Math.min(last, this.#open.axis.poll());
+    let hasMoved = false;
+    for (;;) {
+      const first = this.#inFlight.first;
+      if (first === undefined || first.place!.epoch > completed) return hasMoved;
+      // What it waited for is over, too: whoever looks is told so first.
+      for (const { isOver, queue, place } of first.sources as readonly Entry[]) {
+        if (!isOver && queue !== this) queue.#retire(place!.epoch);
+      }
+      this.#inFlight.shift();
+      this.#withdraw(first);
+      first.end();
+      hasMoved = true;
+    }
+  }
+
+  #withdraw(entry: Entry): void {
+    const { kernargEnd } = entry.place!;
     if (kernargEnd !== NO_KERNARGS.end) this.#kernargs!.release(kernargEnd);
+    entry.withdraw();
   }
 
   #unpark(): boolean {
     let count = 0;
     for (const parked of this.#parked) {
       try {
-        if (!this.#submit(parked)) break;
+        if (!this.#publish(parked)) break;
       } catch (error) {
-        parked.done(error);
+        parked.end(error);
       }
       count++;
     }
@@ -278,32 +394,85 @@ export class HostQueue implements ProgramBackend, ProgramQueue {
   }
 
   /**
-   * A kernel or a packet failed, which ends an HSA queue: everything that is in it fails, and what comes
-   * later has a queue of its own.
+   * A new HSA queue in place of one that a fault ended, or that waits for packets which such an end took
+   * away. The operation that failed fails, and what must not run; nothing else has begun, and goes on in the
+   * new queue.
    */
-  #recover(): void {
-    const { error, packetIndex } = this.#ring.queue.error!;
+  #restart(fault: QueueError | undefined): void {
     const lost = this.#inFlight.takeAll();
-    this.#ring.queue[Symbol.dispose]();
-    this.#epochSignal[Symbol.dispose]();
-    this.#epochSignal = this.#createSignal();
-    this.#epoch = 0;
-    this.#ring = new AqlRing(this.#createQueue());
-    for (const each of lost) this.#releaseKernargs(each);
-    for (const { start, end, done } of lost) {
-      const other = () => new HalError('ABORTED', 'an operation before it ended the queue', { cause: error });
-      done(start <= packetIndex && packetIndex < end ? error : other());
-    }
+    const { ring, axis } = this.#open!;
+    this.#open = undefined;
+    this.#frontier = new Map();
+    ring.queue[Symbol.dispose]();
+    axis.lose();
+    axis.close();
+    const places = lost.map((entry) => entry.place!);
+    for (const entry of lost) this.#withdraw(entry);
+    if (fault !== undefined) failOperation(lost, places, fault);
+    const isLive = (entry: Entry): boolean => {
+      if (entry.failure !== undefined) entry.end(entry.failure);
+      return !entry.isOver;
+    };
+    this.#parked = [...lost.filter(isLive), ...this.#parked];
   }
 
   /** Stops what runs; nobody is told. */
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    this.#ring.queue[Symbol.dispose]();
-    this.#epochSignal[Symbol.dispose]();
+    this.#open?.ring.queue[Symbol.dispose]();
+    for (const entry of this.#inFlight.takeAll()) entry.withdraw();
+    this.#open?.axis.lose();
+    this.#open?.axis.close();
     this.#kernargs?.[Symbol.dispose]();
     this.#parked = [];
-    this.#inFlight.takeAll();
   }
+}
+
+/** Whether a queue with this frontier is behind it already. */
+function isWithin({ place }: Submitted, frontier: Frontier): boolean {
+  return place !== undefined && (frontier.get(place.axis) ?? 0) >= place.epoch;
+}
+
+/** The packets that the fault is in, and all others of their operation. */
+function failOperation(lost: readonly Entry[], places: readonly RingPlace[], { error, packetIndex }: QueueError): void {
+  const index = places.findIndex(({ start, end }) => start <= packetIndex && packetIndex < end);
+  const operation = lost[index]?.operation;
+  lost[index]?.end(error);
+  for (const entry of lost) {
+    if (operation !== undefined && entry.operation !== operation) continue;
+    entry.end(new HalError('ABORTED', 'an operation before it ended the queue', { cause: error }));
+  }
+}
+
+/** A wait with what its source has waited for. */
+interface OpenWait extends AxisWait {
+  readonly frontier: Frontier;
+}
+
+/** For each axis the last epoch that packets have to wait for; undefined: that is not known yet. */
+function openWaits({ sources, queue }: Entry, frontier: Frontier): OpenWait[] | undefined {
+  const waits = new Map<Axis, OpenWait>();
+  for (const source of sources) {
+    // reason: `resolveWaits` took all of them
+    const other = source as Entry;
+    if (other.isOver || other.queue === queue || isWithin(other, frontier)) continue;
+    const { place } = other;
+    if (place === undefined) return undefined;
+    if (place.epoch > Math.max(place.axis.completed, waits.get(place.axis)?.epoch ?? 0)) waits.set(place.axis, place);
+  }
+  return [...waits.values()];
+}
+
+/** A frontier and all that stands before some epochs. */
+function merged(frontier: Frontier, waits: readonly OpenWait[]): Frontier {
+  const all = new Map([...frontier].filter(([axis]) => !axis.isLost));
+  const add = (axis: Axis, epoch: number) => {
+    if (!axis.isLost) all.set(axis, Math.max(epoch, all.get(axis) ?? 0));
+  };
+  for (const wait of waits) {
+    for (const [axis, epoch] of wait.frontier) add(axis, epoch);
+    add(wait.axis, wait.epoch);
+  }
+  return all;
 }

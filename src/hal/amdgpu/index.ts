@@ -8,6 +8,7 @@ import { LogicalDevice } from '../devices/logical-device.ts';
 import type { AgentProvider, AgentSource } from './agents.ts';
 import { GpuBackend, type GpuBackendOptions, type OpenGpu } from './gpu-backend.ts';
 import { libraryImage } from './library/library-image.ts';
+import { WAIT_PARAMETER } from './order/wait-strategy.ts';
 
 export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
 
@@ -21,6 +22,8 @@ const PARAMETERS = {
   kernargs: { kind: 'integer', min: 1, max: 2 ** 20, default: 16_384 },
   /** Who fills and copies memory: the host, or kernels of the device library. */
   transfers: { kind: 'choice', values: ['host', 'kernels'], default: 'host' },
+  /** How queues wait for what other queues do: `auto` is what IREE's driver would choose for the GPU. */
+  waits: { kind: 'choice', values: WAIT_PARAMETER, default: 'auto' },
   /** Bytes of a block of a command buffer, unless one command needs more. */
   block: { kind: 'integer', min: 256, max: 2 ** 24, default: 131_072 },
   /** The processor of emulated GPUs. */
@@ -97,7 +100,8 @@ export class AmdgpuDriver implements Driver {
   }
 
   async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
-    const { queues, ring, notifications, kernargs, block, target, transfers, seed } = parameterValues(uri, PARAMETERS);
+    const values = parameterValues(uri, PARAMETERS);
+    const { queues, ring, notifications, kernargs, block, target, transfers, waits, seed } = values;
     if (!Number.isInteger(Math.log2(ring))) {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
@@ -109,7 +113,8 @@ export class AmdgpuDriver implements Driver {
     }
     const { decompress } = this.#provider;
     const rings = { packets: ring, notifications, kernargBlocks: kernargs };
-    const backend = await openBackend(chosen, { rings, container: { decompress }, transfers, blockBytes: block });
+    const container = { decompress };
+    const backend = await openBackend(chosen, { rings, container, transfers, blockBytes: block, waits });
     return new LogicalDevice(backend, {
       name: `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`,
       queuesPerDevice: queues,

@@ -1,5 +1,6 @@
 /** Queues of drivers that execute command buffers themselves. */
 import type { QueueBackend } from '../backend/backend.ts';
+import type { DeviceOrder } from '../backend/order.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import type { BoundTable } from './resolve.ts';
@@ -11,6 +12,8 @@ export interface Execution {
   readonly post: (callback: () => void) => void;
   /** Called once, when all commands have ended or one failed. */
   readonly done: (error?: unknown) => void;
+  /** What the queue has to wait for. */
+  readonly order?: DeviceOrder | undefined;
 }
 
 export interface ProgramBackend extends QueueBackend {

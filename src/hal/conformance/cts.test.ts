@@ -19,6 +19,11 @@ interface SubjectsAxis extends Axis {
   readonly threads?: TestThreads;
 }
 
+/** Groups in which operations wait for each other. */
+const ORDER = /Queue|Semaphore|Pipeline|Reuse|Stress|Ring|Loss|Abort|Cross|Failure|Program/;
+
+const TINY = 'ring=4&notifications=2&kernargs=8';
+
 const AXES: readonly SubjectsAxis[] = [
   { name: '', subjects: /./ },
   { name: 'by slots', isIndirect: true, subjects: /./, groups: COMMANDS },
@@ -37,6 +42,22 @@ const AXES: readonly SubjectsAxis[] = [
     isIndirect: true,
     subjects: /gfx90a|gfx1100/,
     groups: COMMANDS,
+  },
+  {
+    name: 'waits by barrier-value packets',
+    parameters: 'waits=barrier-value',
+    subjects: /gfx90a|gfx942/,
+    groups: ORDER,
+  },
+  { name: 'waits by barrier packets', parameters: 'waits=barrier', subjects: /gfx90a|gfx942|gfx1100/, groups: ORDER },
+  { name: 'waits by the host', parameters: 'waits=defer', subjects: /gfx90a|gfx942|gfx1100/, groups: ORDER },
+  { name: 'tiny rings', parameters: TINY, subjects: /gfx90a|gfx1100/, groups: new RegExp(`${ORDER.source}|^Dispatch`) },
+  {
+    name: 'tiny rings and transfers by kernels',
+    parameters: `${TINY}&transfers=kernels&waits=barrier`,
+    isIndirect: true,
+    subjects: /gfx1100/,
+    groups: ORDER,
   },
   { name: 'two GPUs', path: '1,0', subjects: /gfx90a/, gpus: 2 },
   {

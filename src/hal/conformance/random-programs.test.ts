@@ -24,7 +24,7 @@ interface Run {
 const RUNS: readonly Run[] = [
   { subject: 'null', gpus: 1, count: isFull ? 30_000 : 300 },
   { subject: 'local', gpus: 1, count: isFull ? 30_000 : 400 },
-  { subject: 'gfx90a', gpus: 1, count: isFull ? 20_000 : 150 },
+  { subject: 'gfx90a', gpus: 1, count: isFull ? 20_000 : 250 },
   { subject: 'gfx942', gpus: 1, count: isFull ? 5000 : 50 },
   { subject: 'gfx1100', gpus: 1, count: isFull ? 20_000 : 100 },
   { subject: 'gfx1201', gpus: 1, count: isFull ? 5000 : 50 },
@@ -32,12 +32,23 @@ const RUNS: readonly Run[] = [
   { subject: 'gfx1100', gpus: 2, count: isFull ? 10_000 : 50 },
 ];
 /** Programs on one device, whose schedule has one seed. */
-const BATCH = isFull ? 250 : 50;
+const BATCH = isFull ? 250 : 25;
 
-/** Schedules in turn: the first submitted first, then by seed, GPUs with rings of one packet. */
+/** In turn: how queues of GPUs wait for each other, and their rings. */
+const GPU_SCHEDULES = [
+  'ring=1',
+  'waits=barrier&transfers=kernels&queues=4',
+  'waits=defer',
+  'waits=barrier&ring=4&notifications=2',
+];
+
+/** Schedules in turn: the first submitted first, then by seed. */
 function scheduleOf({ tags }: Subject, first: number): string {
-  if ((first / BATCH) % 4 === 0) return '';
-  return `seed=${first}${tags.includes('code-objects') ? '&ring=1' : ''}`;
+  const turn = first / BATCH;
+  if (turn % 5 === 0) return '';
+  return [`seed=${first}`, tags.includes('code-objects') ? GPU_SCHEDULES[(turn % 5) - 1] : '']
+    .filter(Boolean)
+    .join('&');
 }
 
 for (const { subject: name, gpus, count } of RUNS) {

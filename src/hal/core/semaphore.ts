@@ -5,6 +5,7 @@
 import type { FlagSet } from './flag-set.ts';
 import { SEMAPHORE_FLAGS, type SemaphoreFlag } from './flags.ts';
 import type { HostLoop } from './host-loop.ts';
+import { PendingSignals, type SignalSource } from './pending-signals.ts';
 import { HalError, invalidArgument } from './status.ts';
 import { WaiterHeap } from './waiter-heap.ts';
 
@@ -35,6 +36,7 @@ export class Semaphore {
   /** What makes the devices work that may signal it. */
   readonly loop: HostLoop;
   readonly #waiters = new WaiterHeap();
+  readonly #pending = new PendingSignals();
   #value: number;
   #failure: HalError | undefined;
 
@@ -75,6 +77,7 @@ export class Semaphore {
     checkValue(value, this);
     if (this.#failure !== undefined || value <= this.#value) return false;
     this.#value = value;
+    this.#pending.removeUpTo(value);
     for (const { callback } of this.#waiters.take(value)) callback!(undefined);
     return true;
   }
@@ -84,6 +87,7 @@ export class Semaphore {
     if (this.#failure !== undefined) return false;
     if (!(failure instanceof HalError)) throw invalidArgument(`${this.label} can only fail with a HalError`);
     this.#failure = failure;
+    this.#pending.removeUpTo(Number.POSITIVE_INFINITY);
     for (const { callback } of this.#waiters.take(Number.POSITIVE_INFINITY)) callback!(failure);
     return true;
   }
@@ -104,6 +108,21 @@ export class Semaphore {
     }
     // reason: `fail` passes nothing but a HalError to waiters
     return this.#waiters.add(value, callback as (failure: Error | undefined) => void);
+  }
+
+  /** For the scheduler: `source`, which is in a queue of a device, is going to signal `value`. */
+  addPending(value: number, source: SignalSource): void {
+    if (this.#failure === undefined && value > this.#value) this.#pending.add(value, source);
+  }
+
+  /** What is going to signal at least `value` first, where a device has it already. */
+  pendingSource(value: number): SignalSource | undefined {
+    return this.#pending.sourceOf(value);
+  }
+
+  /** Calls back once, when there is a `pendingSource`. Returns what takes the callback away. */
+  onPending(value: number, callback: () => void): () => void {
+    return this.#pending.onSource(value, callback);
   }
 
   /** Throws the failure, DEADLINE_EXCEEDED or CANCELLED. */

@@ -2,8 +2,9 @@
  * Queues (iree/hal/queue.h): operations on buffers, dispatches, calls of the host. Nothing orders them but
  * semaphores: what waits for nothing may begin at once, and what was submitted later may end sooner.
  */
-import type { CommandDone, QueueBackend } from '../backend/backend.ts';
+import type { QueueBackend } from '../backend/backend.ts';
 import type { BackendCommand } from '../backend/command.ts';
+import { type DeviceOperation, ordersOnDevice, WAIT_STRATEGIES, type WaitStrategy } from '../backend/order.ts';
 import type { Topology } from '../backend/topology.ts';
 import { type BindingTable, CommandBuffer } from '../commands/command-buffer.ts';
 import { executesPrograms } from '../commands/program-backend.ts';
@@ -102,6 +103,8 @@ export class HalQueue {
   readonly deviceOrdinal: number;
   readonly ordinal: number;
   readonly backend: QueueBackend;
+  /** Operations that have begun, by how their waits were resolved. */
+  readonly strategyCounts: Record<WaitStrategy, number>;
   readonly #owner: HalQueueOwner;
 
   /** Use `LogicalDevice.queues`. */
@@ -110,6 +113,13 @@ export class HalQueue {
     this.backend = backend;
     this.name = name;
     [this.deviceOrdinal, this.ordinal] = ordinals;
+    // reason: there is an entry for each name
+    this.strategyCounts = Object.fromEntries(WAIT_STRATEGIES.map((each) => [each, 0])) as typeof this.strategyCounts;
+  }
+
+  /** Packets by which its queue waited for others so far. */
+  get waitPacketCount(): number {
+    return ordersOnDevice(this.backend) ? this.backend.waitPacketCount : 0;
   }
 
   /**
@@ -251,8 +261,10 @@ export class HalQueue {
     const prepared = new PreparedDispatch(options, this.#owner.device);
     this.#owner.topology.expectReach(this.deviceOrdinal, prepared.ranges);
     const info = this.#info('dispatch', options.label ?? options.entry.name);
-    const run = (done: CommandDone) => this.backend.begin(prepared.resolve(), info, done);
-    return this.#submitWork(info, options, [prepared], { run }, undefined);
+    const run: Work['run'] = (done, order) => this.#begin(prepared.resolve(), info, done, order);
+    // Counts of workgroups are read by the host, when all that may write them is over.
+    const body = prepared.counts === undefined ? ({ run, kind: 'dispatch' } as const) : { run };
+    return this.#submitWork(info, options, [prepared], body, undefined);
   }
 
   /**
@@ -269,9 +281,10 @@ export class HalQueue {
     const bound = table.filter((range) => range !== undefined).map(({ buffer }) => buffer.allocation);
     const named = { label: commands.label, ...options };
     return this.#submit('execute', named, [...bound, commands], (info) => ({
-      run: (done) => {
+      kind: 'execute',
+      run: (done, order) => {
         const post = (callback: () => void) => this.#owner.scheduler.post(callback);
-        const execution = { info, post, done };
+        const execution = { info, post, done, order };
         const { backend } = this;
         if (executesPrograms(backend)) backend.execute(commands, table, execution);
         else new CommandBufferRun(commands, table, { backend, ...execution }).run();
@@ -302,7 +315,21 @@ export class HalQueue {
 
   /** Nothing but waits and signals. */
   barrier(options: OrderOptions = {}): Submission {
-    return this.#submit('barrier', options, [], { run: (done) => done() });
+    return this.#submit('barrier', options, [], (info) => ({
+      kind: 'barrier',
+      run: (done, order) => {
+        const { backend } = this;
+        if (order !== undefined && order.sources.length > 0 && ordersOnDevice(backend)) {
+          backend.barrier(order, info, done);
+        } else done();
+      },
+    }));
+  }
+
+  #begin(command: BackendCommand, info: OperationInfo, ...[done, order]: Parameters<Work['run']>): void {
+    const { backend } = this;
+    if (ordersOnDevice(backend)) backend.begin(command, info, done, order);
+    else backend.begin(command, info, done);
   }
 
   #range(ref: DirectRef, usage: 'transfer-source' | 'transfer-target', access: 'read' | 'write'): BufferRange {
@@ -323,7 +350,8 @@ export class HalQueue {
   ): Submission {
     const resources = ranges.map(({ buffer }) => buffer.allocation);
     return this.#submit(kind, options, resources, (info) => ({
-      run: (done) => this.backend.begin(command(), info, done),
+      kind: 'transfer',
+      run: (done, order) => this.#begin(command(), info, done, order),
     }));
   }
 
@@ -343,12 +371,16 @@ export class HalQueue {
     info: OperationInfo,
     options: OrderOptions,
     resources: readonly Retained[],
-    { run, onSkipped, onFailed }: Body,
+    { kind, run, onSkipped, onFailed }: Body,
     result: Result,
   ): Submission<Result> {
     const waits = timepointsOf(options.waits ?? NONE);
     const signals = timepointsOf(options.signals ?? NONE);
-    const work = { info, waits, signals, resources, abort: options.abort, run, onSkipped, onFailed };
+    const { backend, strategyCounts } = this;
+    const isOrdered = kind !== undefined && ordersOnDevice(backend) && backend.orders(kind);
+    const orderedBy = isOrdered ? backend : undefined;
+    const how = { abort: options.abort, orderedBy, strategyCounts, run, onSkipped, onFailed };
+    const work = { info, waits, signals, resources, ...how };
     return this.#owner.scheduler.submit(work, result);
   }
 }
@@ -365,4 +397,5 @@ function errorOf(run: () => void): unknown {
 
 const NONE: readonly [] = [];
 
-type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'>;
+/** `kind`: as what its device may order it. */
+type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'> & { readonly kind?: DeviceOperation };

@@ -3,8 +3,11 @@
  * and those that run. It is the one place where waits are counted, signals are given and failures go on.
  */
 
+import type { DeviceOrder, WaitStrategy } from '../backend/order.ts';
 import type { HostLoop } from '../core/host-loop.ts';
+import type { SignalSource } from '../core/pending-signals.ts';
 import { seededIntegers } from '../core/random.ts';
+import type { Timepoint } from '../core/semaphore.ts';
 import { HalError, type OperationInfo, operationError } from '../core/status.ts';
 import { notRun, Submission, type Work } from './submission.ts';
 
@@ -15,6 +18,8 @@ export interface QueueEvent {
   /** Host time in milliseconds, as `performance.now` has it. */
   readonly timeMs: number;
   readonly failure?: HalError;
+  /** Of `started`: how the waits were resolved. */
+  readonly strategy?: WaitStrategy;
 }
 
 export interface SchedulerOptions {
@@ -24,10 +29,17 @@ export interface SchedulerOptions {
 }
 
 /** An operation in the hands of the scheduler. */
-class Task {
+class Task implements DeviceOrder {
   readonly work: Work;
   readonly submission: Submission<unknown>;
+  /** Waits that are not reached, and waits that were neither reached nor pending so far. */
   openWaits: number;
+  blockingWaits: number;
+  /** How it would begin now. */
+  strategy: WaitStrategy;
+  sources: readonly SignalSource[] = [];
+  /** Of a wait that was open when the operation went to its device. */
+  failure: HalError | undefined;
   /** What takes back waits for semaphores and for the abort signal. */
   #undo: (() => void)[] | undefined;
   #isOverWaits = false;
@@ -36,21 +48,49 @@ class Task {
     this.work = work;
     this.submission = submission;
     this.openWaits = work.waits.length;
+    this.blockingWaits = work.waits.length;
+    this.strategy = work.waits.length === 0 ? 'none' : 'inline';
   }
 
   /** Keeps what takes a wait back until the task waits no more. */
   waitsUntil(undo: () => void): void {
-    if (this.#isOverWaits) return;
+    if (this.#isOverWaits) {
+      undo();
+      return;
+    }
     this.#undo ??= [];
     this.#undo.push(undo);
   }
 
-  /** It has begun, or is not going to. */
+  /** Nothing that it waits for matters any more. */
   endWaits(): void {
     this.#isOverWaits = true;
     const undo = this.#undo;
     this.#undo = undefined;
     if (undo !== undefined) for (const each of undo) each();
+  }
+
+  /** Whether its device holds it back until the open waits are reached; `sources` are those of them then. */
+  isHeldByDevice(): boolean {
+    const { orderedBy, waits } = this.work;
+    const sources = new Set<SignalSource>();
+    for (const { isReached, semaphore, value } of waits) {
+      if (isReached) continue;
+      const source = semaphore.pendingSource(value);
+      if (source === undefined) return false;
+      sources.add(source);
+    }
+    const strategy = orderedBy!.resolveWaits([...sources]);
+    if (strategy === undefined) return false;
+    this.strategy = strategy;
+    this.sources = [...sources];
+    return true;
+  }
+
+  issued(source: SignalSource): void {
+    if (this.submission.state !== 'running') return;
+    this.submission.issued(source);
+    for (const { semaphore, value } of this.work.signals) semaphore.addPending(value, source);
   }
 }
 
@@ -126,14 +166,36 @@ export class Scheduler {
     }
     for (const wait of waits) {
       if (task.submission.state === 'failed') return;
-      const cancel = wait.semaphore.onReached(wait.value, (failure) => {
-        if (failure !== undefined) return this.#skip(task, notRun(info, wait, failure));
-        task.openWaits--;
-        if (task.openWaits === 0) this.#makeReady(task);
-      });
-      task.waitsUntil(cancel);
+      this.#armWait(task, wait);
     }
-    if (waits.length === 0 && task.submission.state === 'waiting') this.#makeReady(task);
+    if (task.submission.state !== 'waiting') return;
+    if (waits.length === 0) this.#makeReady(task);
+    else task.strategy = 'defer';
+  }
+
+  #armWait(task: Task, wait: Timepoint): void {
+    const { semaphore, value } = wait;
+    let isBlocking = true;
+    const unblock = (): void => {
+      const isLast = isBlocking && --task.blockingWaits === 0;
+      isBlocking = false;
+      if (task.submission.state !== 'waiting') return;
+      if (task.openWaits === 0 || (isLast && task.isHeldByDevice())) this.#makeReady(task);
+    };
+    const cancel = semaphore.onReached(value, (failure) => {
+      if (failure !== undefined) return this.#waitFailed(task, notRun(task.work.info, wait, failure));
+      task.openWaits--;
+      unblock();
+    });
+    task.waitsUntil(cancel);
+    // What a device has may be waited for by the device.
+    if (isBlocking && task.work.orderedBy !== undefined) task.waitsUntil(semaphore.onPending(value, unblock));
+  }
+
+  #waitFailed(task: Task, failure: HalError): void {
+    // Its device has it: it is that which keeps it from running.
+    if (task.submission.state === 'running') task.failure ??= failure;
+    else this.#skip(task, failure);
   }
 
   #makeReady(task: Task): void {
@@ -185,18 +247,24 @@ export class Scheduler {
 
   #start(task: Task): void {
     this.#hasMoved = true;
-    task.endWaits();
+    const { work } = task;
+    // A failure of what its device waits for still matters.
+    if (task.openWaits === 0) task.endWaits();
     task.submission.enter('running');
     this.#running.add(task);
-    for (const resource of task.work.resources) resource.pin?.();
+    for (const resource of work.resources) resource.pin?.();
+    work.strategyCounts[task.strategy]++;
     this.#tell('started', task);
     const done = (error?: unknown): void => {
       if (!this.#leave(task)) return;
-      if (error !== undefined) task.work.onFailed?.();
-      this.#finish(task, error === undefined ? undefined : operationError(task.work.info, 'failed', error));
+      if (error !== undefined) work.onFailed?.();
+      const failure = (): HalError =>
+        error === task.failure ? task.failure! : operationError(work.info, 'failed', error);
+      this.#finish(task, error === undefined ? undefined : failure());
     };
     try {
-      task.work.run(done);
+      if (work.orderedBy === undefined) work.run(done);
+      else work.run(done, task);
     } catch (error) {
       done(error);
     }
@@ -213,13 +281,13 @@ export class Scheduler {
     const { state } = task.submission;
     if (state !== 'waiting' && state !== 'ready') return;
     this.#waiting.delete(task);
-    task.endWaits();
     task.work.onSkipped?.();
     this.#finish(task, failure);
   }
 
   #finish(task: Task, failure: HalError | undefined): void {
     this.#hasMoved = true;
+    task.endWaits();
     // What was needed goes first: who is told of the end may count on that.
     for (const resource of task.work.resources) resource.release();
     task.submission.finish(failure);
@@ -253,8 +321,9 @@ export class Scheduler {
     }
   }
 
-  #tell(kind: QueueEvent['kind'], { work }: Task, failure?: HalError): void {
-    this.#onEvent?.({ kind, operation: work.info, timeMs: performance.now(), ...(failure && { failure }) });
+  #tell(kind: QueueEvent['kind'], { work, strategy }: Task, failure?: HalError): void {
+    const more = { ...(failure && { failure }), ...(kind === 'started' && { strategy }) };
+    this.#onEvent?.({ kind, operation: work.info, timeMs: performance.now(), ...more });
   }
 }
 

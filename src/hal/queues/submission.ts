@@ -1,5 +1,8 @@
 /** An operation that was given to a queue: what it waits for, what it signals, and what became of it. */
+
+import type { DeviceOrder, OrderedBackend, WaitStrategy } from '../backend/order.ts';
 import type { HostLoop } from '../core/host-loop.ts';
+import type { SignalSource } from '../core/pending-signals.ts';
 import { type HasTimepoints, Semaphore, type Timepoint, type WaitInput } from '../core/semaphore.ts';
 import { type HalError, type OperationInfo, operationError } from '../core/status.ts';
 import type { Retained } from '../memory/retained.ts';
@@ -23,8 +26,12 @@ export interface Work {
   readonly signals: readonly Timepoint[];
   readonly resources: readonly Retained[];
   readonly abort?: AbortSignal | undefined;
-  /** Begins it; `done` is called once. What it throws is its failure. */
-  readonly run: (done: (error?: unknown) => void) => void;
+  /** The queue that may take it while its waits are open; absent where the host has to wait. */
+  readonly orderedBy?: OrderedBackend | undefined;
+  /** Operations of its queue, by how their waits were resolved. */
+  readonly strategyCounts: Record<WaitStrategy, number>;
+  /** Begins it; `done` is called once. What it throws is its failure. `order`: for `orderedBy`. */
+  readonly run: (done: (error?: unknown) => void, order?: DeviceOrder) => void;
   /** It is not going to run. */
   readonly onSkipped?: (() => void) | undefined;
   /** It was run and failed; `onSkipped` is not called then. */
@@ -43,6 +50,8 @@ export class Submission<Result = void> implements PromiseLike<Result>, HasTimepo
   #failure: HalError | undefined;
   /** Made when somebody asks for it. */
   #end: Semaphore | undefined;
+  /** Where a device has it. */
+  #source: SignalSource | undefined;
 
   /** Use the methods of `HalQueue`. */
   constructor(info: OperationInfo, result: Result, loop: HostLoop) {
@@ -65,6 +74,7 @@ export class Submission<Result = void> implements PromiseLike<Result>, HasTimepo
       this.#end = new Semaphore(this.#loop, { label: `end of ${this.info.kind} ${this.info.id}` });
       if (this.#state === 'complete') this.#end.signal(1);
       if (this.#failure !== undefined) this.#end.fail(this.#failure);
+      if (this.#source !== undefined) this.#end.addPending(1, this.#source);
     }
     return [this.#end.at(1)];
   }
@@ -87,8 +97,15 @@ export class Submission<Result = void> implements PromiseLike<Result>, HasTimepo
     this.#state = state;
   }
 
+  /** For the scheduler: a device has it. */
+  issued(source: SignalSource): void {
+    this.#source = source;
+    this.#end?.addPending(1, source);
+  }
+
   /** For the scheduler; `announce` follows. */
   finish(failure: HalError | undefined): void {
+    this.#source = undefined;
     this.#state = failure === undefined ? 'complete' : 'failed';
     this.#failure = failure;
   }

@@ -5,9 +5,11 @@
 
 import type { CommandDone } from '../../backend/backend.ts';
 import type { BackendCommand } from '../../backend/command.ts';
+import type { DeviceOrder } from '../../backend/order.ts';
 import type { CommandBuffer } from '../../commands/command-buffer.ts';
 import type { Execution } from '../../commands/program-backend.ts';
 import { type BoundTable, conditionOf, resolveCommand, resolveRef } from '../../commands/resolve.ts';
+import type { SignalSource } from '../../core/pending-signals.ts';
 import { HalError, type OperationInfo } from '../../core/status.ts';
 import { type BufferRange, storageOf } from '../../memory/buffer-ref.ts';
 import type { DeviceLibrary } from '../library/device-library.ts';
@@ -32,8 +34,14 @@ export interface ProgramQueue {
   programOf(commands: CommandBuffer): CommandProgram;
   /** Whether kernels use memory at this address. */
   reaches(address: bigint): boolean;
-  submit(batch: PacketBatch, operation: OperationInfo, done: CommandDone): void;
+  submit(batch: PacketBatch, operation: OperationInfo, done: CommandDone, order?: DeviceOrder): PublishedSource;
+  waitFor(order: DeviceOrder | undefined, operation: OperationInfo, done: CommandDone): void;
   begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void;
+}
+
+/** The end of packets that are in a queue, or wait for room. */
+interface PublishedSource extends SignalSource {
+  whenPublished(callback: () => void): void;
 }
 
 /** A program that is being executed; nested ones lie on those that execute them. */
@@ -55,6 +63,10 @@ export class ProgramExecution {
   readonly #queue: ProgramQueue;
   readonly #execution: Execution;
   readonly #frames: Frame[] = [];
+  /** The packets that were submitted last. */
+  #last: PublishedSource | undefined;
+  /** Commands that are on their way and are the host's. */
+  #hostCount = 0;
   /** What is on its way, by the number of barriers that were before it. */
   readonly #open = new Map<object, number>();
   #barriers = 0;
@@ -66,6 +78,9 @@ export class ProgramExecution {
     this.#queue = queue;
     this.#execution = execution;
     this.#enter(commands, table);
+    const { order, info } = execution;
+    // Packets stand behind what the program waits for by themselves; the host waits for the end of that.
+    if (order !== undefined && order.sources.length > 0) this.#track((done) => queue.waitFor(order, info, done), -1);
   }
 
   #enter(commands: CommandBuffer, table: BoundTable): void {
@@ -90,6 +105,7 @@ export class ProgramExecution {
     } finally {
       this.#isStepping = false;
     }
+    if (this.#frames.length === 0 && this.#hostCount === 0) this.#issued();
     if (this.#open.size > 0 || (this.#frames.length > 0 && this.#failure === undefined)) return;
     this.#isOver = true;
     this.#execution.done(this.#failure);
@@ -113,9 +129,9 @@ export class ProgramExecution {
   }
 
   /** Calls `begin` with what is to be called at the end. */
-  #track(begin: (done: CommandDone) => void): void {
+  #track(begin: (done: CommandDone) => void, barriers = this.#barriers): void {
     const key = {};
-    this.#open.set(key, this.#barriers);
+    this.#open.set(key, barriers);
     const done = (error?: unknown): void => {
       if (!this.#open.delete(key)) return;
       this.#failure ??= error;
@@ -129,7 +145,17 @@ export class ProgramExecution {
   }
 
   #submit(batch: PacketBatch): void {
-    this.#track((done) => this.#queue.submit(batch, this.#execution.info, done));
+    this.#track((done) => {
+      this.#last = this.#queue.submit(batch, this.#execution.info, done, this.#execution.order);
+    });
+  }
+
+  /** Nothing is left but packets, of which the last is the end of the program. */
+  #issued(): void {
+    const { order } = this.#execution;
+    const last = this.#last;
+    this.#last = undefined;
+    if (order !== undefined && last !== undefined) last.whenPublished(() => order.issued(last));
   }
 
   /** A command that is not the GPU's begins when all before the last barrier has ended. */
@@ -140,7 +166,12 @@ export class ProgramExecution {
     const index = block.field32(frame.at + COMMAND.index);
     const command = frame.program.commands.commands[index]!;
     frame.at += 8 * block.field16(frame.at + COMMAND.qwords);
-    this.#track((done) => {
+    this.#hostCount++;
+    this.#track((ended) => {
+      const done = (error?: unknown): void => {
+        this.#hostCount--;
+        ended(error);
+      };
       if (
         command.kind === 'fill' ||
         command.kind === 'copy' ||
