@@ -20,10 +20,13 @@ import {
 import { readPcMap } from '../src/instrument/instrument.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
+import { flatScratchText } from './flat-scratch.test-support.ts';
 import { KernelRig } from './kernel-rig.test-support.ts';
 import { compareSides, type Side } from './side-by-side.ts';
 
 export const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'] as const;
+/** Those with waves of 32 lanes, but for gfx9. */
+const waveSizeOf = (processor: string): 32 | 64 => (processor.startsWith('gfx9') ? 64 : 32);
 export const COUNTERS = 64;
 
 export type Attach = (code: ToolCode, hooks: CompiledHooks) => void;
@@ -114,9 +117,19 @@ export function nativeLanes(name: string, processor: string): { lanes: Map<numbe
   return { lanes: new Map(lanes), output };
 }
 
+interface WaveCode {
+  readonly lanes?: 'lanes on' | 'lanes off';
+  /** It has something in FLAT_SCRATCH that leads nowhere. */
+  readonly usesFlatScratch?: boolean;
+}
+
 /** A kernel of one wave or more: v0 is the work-item, v1 and the state are known at the point. */
-export function wave(processor: string, waveSize: 32 | 64, lanes: 'lanes on' | 'lanes off' = 'lanes on') {
-  const isGfx11 = processor === 'gfx1100';
+export function wave(
+  processor: string,
+  waveSize: 32 | 64,
+  { lanes = 'lanes on', usesFlatScratch = false }: WaveCode = {},
+) {
+  const [isGfx9, isGfx11] = [processor.startsWith('gfx9'), processor.startsWith('gfx11')];
   const mask = waveSize === 32 ? 's_mov_b32 vcc_lo, 0x11' : 's_mov_b64 vcc, 0x11';
   const [exec, bits] = waveSize === 32 ? ['exec_lo', 32] : ['exec', 64];
   const [off, on] = lanes === 'lanes on' ? ['', ''] : [`s_mov_b${bits} ${exec}, 0`, `s_mov_b${bits} ${exec}, -1`];
@@ -130,6 +143,7 @@ k:
   v_lshlrev_b32 v2, 2, v0
   v_mov_b32 v1, 7
   s_mov_b32 m0, 5
+  ${usesFlatScratch ? `s_mov_b32 s6, 0x7654\n  ${flatScratchText(processor, 'lo', 'write', 's6')}` : ''}
   ${mask}
   s_cmp_eq_u32 s0, s0
   ${off}
@@ -139,6 +153,7 @@ k:
   v_cndmask_b32 v3, 0, v0, vcc${waveSize === 32 ? '_lo' : ''}
   v_add_u32 v1, v1, v3
   s_add_u32 s5, s5, m0
+  ${usesFlatScratch ? `${flatScratchText(processor, 'lo', 'read', 's6')}\n  s_add_u32 s5, s5, s6` : ''}
   v_add_u32 v1, s5, v1
   s_waitcnt lgkmcnt(0)
   ${isGfx11 ? 'global_store_b32' : 'global_store_dword'} v2, v1, s[2:3]
@@ -151,9 +166,9 @@ k:
  .amdhsa_user_sgpr_count 4
  .amdhsa_next_free_vgpr 24
  .amdhsa_next_free_sgpr 40
- ${isGfx11 ? `.amdhsa_wavefront_size32 ${waveSize === 32 ? 1 : 0}` : '.amdhsa_accum_offset 24'}
+ ${isGfx9 ? '.amdhsa_accum_offset 24' : `.amdhsa_wavefront_size32 ${waveSize === 32 ? 1 : 0}`}
 .end_amdhsa_kernel
-`.replaceAll(isGfx11 ? 'v_add_u32' : '\0', 'v_add_nc_u32');
+`.replaceAll(isGfx9 ? '\0' : 'v_add_u32', 'v_add_nc_u32');
   const bytes = linkCodeObject([{ bytes: assembleFile(text, { processor }), name: 'k.o' }]);
   return { name: 'k.co', bytes };
 }
@@ -169,12 +184,12 @@ export function runWave(
   calls: CallPolicy = 'needed',
   lanes: 'lanes on' | 'lanes off' = 'lanes on',
 ) {
-  const waveSize = processor === 'gfx1100' ? 32 : 64;
+  const waveSize = waveSizeOf(processor);
   const attach: Attach = (code, hooks) => {
     const at = code.instructions[lanes === 'lanes on' ? 7 : 8]!;
     code.before(at, hookOf(hooks, at));
   };
-  const made = withHooks(wave(processor, waveSize, lanes), file, attach, calls);
+  const made = withHooks(wave(processor, waveSize, { lanes }), file, attach, calls);
   using rig = new KernelRig({ processor }, made.image.bytes);
   const out = rig.allocate(LANES * 4);
   rig.run('k', out);
@@ -198,9 +213,9 @@ export function differenceAround(
   processor: string,
   file: string,
   [name, args, knowledge]: readonly [name: string, args: readonly HookArgument[], knowledge?: PointKnowledge],
-  calls: CallPolicy = 'needed',
+  { calls = 'needed', ...code }: { readonly calls?: CallPolicy } & WaveCode = {},
 ) {
-  const original = wave(processor, processor === 'gfx1100' ? 32 : 64);
+  const original = wave(processor, waveSizeOf(processor), code);
   const codeObject = parseCodeObject(original.bytes, 'k.co');
   const [kernel] = codeObject.kernels;
   const [lifted] = liftCodeObject(codeObject).functions;

@@ -8,14 +8,18 @@ import { test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { parseCodeObject } from '../src/codeobject/code-object.ts';
+import type { PcMap } from '../src/instrument/layout/pc-map.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { ToolSession } from '../src/tools/tool-session.ts';
+import { FlatScratchWatch, flatScratchText } from './flat-scratch.test-support.ts';
+import { kernelAssembly } from './kernel-text.test-support.ts';
 import { differenceOf, type RunCode } from './rewritten-sides.ts';
 
 const MOST_VECTORS = 256;
 const PARTIAL = 0x5555_5555;
+const S_NOP = 0xbf80_0000;
 /** No number is an address of code. */
 const BASE = 0x4000_0000;
 
@@ -29,27 +33,38 @@ interface Cramped {
   /** Of the application. */
   readonly privateBytes?: number;
   readonly isVccLive?: boolean;
+  /** The application has something in FLAT_SCRATCH that leads nowhere. */
+  readonly usesFlatScratch?: boolean;
 }
 
-const hasAccumulators = ({ processor }: Cramped): boolean => /gfx9[04]/.test(processor);
+const isGfx9 = (processor: string): boolean => processor.startsWith('gfx9');
+/** The name of memory instructions with two dwords, or one. */
+const isGfx11 = (processor: string): boolean => processor.startsWith('gfx11');
 
 /** The instructions around the place where all registers are live. */
-function placesIn({ scalars }: Cramped): string {
-  const first = MOST_VECTORS + scalars;
+function placesIn({ scalars, usesFlatScratch = false }: Cramped): string {
+  const first = MOST_VECTORS + scalars + (usesFlatScratch ? 4 : 0);
   return `instructions=${first - 8}-${first + 24}`;
 }
 
 /** One wave, which stores the sum of all its registers lane by lane. */
 function kernelText(each: Cramped): string {
-  const { waveSize, scalars, workgroupSize, privateBytes = 0, isVccLive = false } = each;
-  const isOld = hasAccumulators(each);
+  const { waveSize, scalars, workgroupSize, privateBytes = 0, isVccLive = false, usesFlatScratch = false } = each;
+  const isOld = isGfx9(each.processor);
   const add = isOld ? 'v_add_u32_e32' : 'v_add_nc_u32_e32';
   const sub = isOld ? 'v_sub_u32_e32' : 'v_sub_nc_u32_e32';
-  const [load, store] = isOld ? ['s_load_dwordx2', 'global_store_dword'] : ['s_load_b64', 'global_store_b32'];
+  const [load, store] = isGfx11(each.processor)
+    ? ['s_load_b64', 'global_store_b32']
+    : ['s_load_dwordx2', 'global_store_dword'];
   const mask = waveSize === 64 ? 'exec' : 'exec_lo';
   const count = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
   const allOn = `s_mov_b${waveSize} ${mask}, -1`;
+  const halves = usesFlatScratch ? (['lo', 'hi'] as const) : [];
   const lines = [
+    ...halves.flatMap((half, i) => [
+      `s_mov_b32 s2, ${BASE + 4 * i}`,
+      flatScratchText(each.processor, half, 'write', 's2'),
+    ]),
     ...count(1, MOST_VECTORS).map((i) => `${add} v${i}, ${i * 7919 + BASE}, v0`),
     ...count(2, scalars).map((i) => `s_mov_b32 s${i}, ${i * 104729 + BASE}`),
     ...(isVccLive ? ['s_mov_b32 vcc_lo, 5', 's_mov_b32 vcc_hi, 6', 's_mov_b32 m0, 7'] : []),
@@ -66,44 +81,19 @@ function kernelText(each: Cramped): string {
     ...(isVccLive ? ['s_add_u32 s2, s2, vcc_lo', 's_add_u32 s2, s2, vcc_hi', 's_add_u32 s2, s2, m0'] : []),
     ...count(2, MOST_VECTORS).map((i) => `${add} v1, v1, v${i}`),
     ...count(2, scalars).map((i) => `${add} v1, s${i}, v1`),
+    ...halves.flatMap((half) => [flatScratchText(each.processor, half, 'read', 's2'), `${add} v1, s2, v1`]),
     `${load} s[0:1], s[0:1], 0x0`,
     'v_lshlrev_b32_e32 v2, 2, v0',
     's_waitcnt lgkmcnt(0)',
     `${store} v2, v1, s[0:1]`,
     's_endpgm',
   ];
-  return `.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n${lines.join('\n')}\n.size k, .-k
-.rodata\n.p2align 6\n.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_kernarg_size 8
-  .amdhsa_private_segment_fixed_size ${privateBytes}
-  .amdhsa_next_free_vgpr ${MOST_VECTORS}
-  .amdhsa_next_free_sgpr ${scalars}
-  ${isOld ? `.amdhsa_accum_offset ${MOST_VECTORS}` : `.amdhsa_wavefront_size32 ${waveSize === 32 ? 1 : 0}`}
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: ${privateBytes}
-    .wavefront_size: ${waveSize}
-    .sgpr_count: ${scalars}
-    .vgpr_count: ${MOST_VECTORS}
-    .agpr_count: 0
-    .max_flat_workgroup_size: ${workgroupSize}
-    .args:
-      - .offset: 0
-        .size: 8
-        .value_kind: global_buffer
-        .address_space: global
-...
-.end_amdgpu_metadata
-`;
+  const directives = [
+    ...(/gfx9(0a|4)/.test(each.processor) ? [`accum_offset ${MOST_VECTORS}`] : []),
+    ...(isOld ? [] : [`wavefront_size32 ${waveSize === 32 ? 1 : 0}`]),
+  ];
+  const shape = { waveSize, sgprCount: scalars, vgprCount: MOST_VECTORS, workgroupSize, privateBytes };
+  return kernelAssembly(lines.join('\n'), { ...shape, directives });
 }
 
 function imageOf(each: Cramped): Uint8Array {
@@ -129,8 +119,8 @@ const stepping =
     runner.prepare({ bytes, name: 'k.co' }, 'k', launchOf(each))();
   };
 
-const newSession = async (each: Cramped): Promise<ToolSession> =>
-  new ToolSession([await chooseTool(`instruction-count:${placesIn(each)}`)]);
+const newSession = async (each: Cramped, tool = 'instruction-count'): Promise<ToolSession> =>
+  new ToolSession([await chooseTool(`${tool}:${placesIn(each)}`)]);
 
 /** What the account says, when all else is right. */
 async function servedIn(each: Cramped) {
@@ -155,7 +145,13 @@ const OLD = [
   { processor: 'gfx90a', waveSize: 64 },
   { processor: 'gfx942', waveSize: 64 },
 ] as const;
-const ALL = [...OLD, { processor: 'gfx1100', waveSize: 32 }, { processor: 'gfx1100', waveSize: 64 }] as const;
+const ALL = [
+  ...OLD,
+  { processor: 'gfx1030', waveSize: 32 },
+  { processor: 'gfx1030', waveSize: 64 },
+  { processor: 'gfx1100', waveSize: 32 },
+  { processor: 'gfx1100', waveSize: 64 },
+] as const;
 const nameOf = ({ processor, waveSize }: Pick<Cramped, 'processor' | 'waveSize'>): string =>
   `${processor} wave${waveSize}`;
 const mostScalars = (processor: string): number => (processor.startsWith('gfx9') ? 102 : 106);
@@ -191,6 +187,56 @@ for (const target of ALL) {
   });
 }
 
+/** A copy in which instructions of payloads do nothing; they are counted in the order of their addresses. */
+function patched(bytes: Uint8Array, map: PcMap, where: RegExp, isChosen = (_index: number) => true): Uint8Array {
+  const copy = bytes.slice();
+  const codeObject = parseCodeObject(copy, 'whole');
+  const code = liftCodeObject(codeObject);
+  const places = map.rows
+    .filter(({ kind, address }) => kind === 'payload' && where.test(code.stepAt(address)?.text().trim() ?? ''))
+    .filter((_, index) => isChosen(index));
+  assert.ok(places.length > 0);
+  for (const { address, sizeBytes } of places) {
+    const words = codeObject.elf.read(BigInt(address), sizeBytes, 'an instruction');
+    const view = new DataView(words.buffer, words.byteOffset);
+    for (let i = 0; i < sizeBytes; i += 4) view.setUint32(i, S_NOP, true);
+  }
+  return copy;
+}
+
+/** Where kernels set FLAT_SCRATCH up: with all lanes of registers to keep, and scalar ones left. */
+const SETS_UP: readonly Cramped[] = [
+  ...(['gfx900', 'gfx908', 'gfx90a'] as const).map((processor) => ({ processor, waveSize: 64 as const })),
+  ...(['gfx1010', 'gfx1030'] as const).map((processor) => ({ processor, waveSize: 32 as const })),
+].map((target) => ({ ...target, scalars: 60, workgroupSize: 512, usesFlatScratch: true }));
+
+for (const each of SETS_UP) {
+  test(`${nameOf(each)}: FLAT_SCRATCH is exchanged where the application has another`, async () => {
+    const session = await newSession(each, 'value-profile');
+    const original = imageOf(each);
+    const { bytes, map } = session.rewrite({ bytes: original, name: 'k.co' });
+    const output = stored(each, original);
+    const straysIn = (code: Uint8Array): readonly string[] => {
+      const watch = new FlatScratchWatch(each.processor, code);
+      using runner = new KernelRunner({ processor: each.processor, executor: 'reference', observer: watch });
+      runner.prepare({ bytes: code, name: 'k.co' }, 'k', launchOf(each))();
+      assert.ok(watch.accessCount > 0);
+      return watch.strays;
+    };
+    assert.deepEqual(straysIn(bytes), []);
+    assert.deepEqual(stored(each, bytes, session), output);
+    const [{ coverage } = assert.fail('no report')] = session.reports;
+    assert.deepEqual([coverage.refused, coverage.served.memory > 0], [{}, true]);
+    // Two writes for the value of payloads, two for that of the application, again and again.
+    const writes = /^(s_mov_b32 flat_scratch_|s_setreg_b32 hwreg\(HW_REG_FLAT_SCR_(LO|HI)\), s)/;
+    const without = (first: number) => patched(bytes, map, writes, (i) => i % 4 === first || i % 4 === first + 1);
+    assert.notDeepEqual(straysIn(without(0)), []);
+    assert.notDeepEqual(stored(each, without(2)), output);
+    if (each.processor !== 'gfx1030') return;
+    assert.equal(differenceOf({ original, bytes, map }, stepping(each)), undefined, 'live registers');
+  });
+}
+
 function storedOrFault(each: Cramped, bytes: Uint8Array): number[] | string {
   try {
     return stored(each, bytes);
@@ -213,17 +259,7 @@ for (const { name, where, workgroupSize } of SABOTAGES) {
   test(`gfx90a: without ${name} the kernel does not compute what it did`, async () => {
     const each: Cramped = { ...OLD[0], scalars: 98, workgroupSize };
     const { bytes, map } = (await newSession(each)).rewrite({ bytes: imageOf(each), name: 'k.co' });
-    const codeObject = parseCodeObject(bytes, 'whole');
-    const code = liftCodeObject(codeObject);
-    const places = map.rows.filter(
-      (row) => row.kind === 'payload' && where.test(code.stepAt(row.address)?.text().trim() ?? ''),
-    );
-    assert.ok(places.length > 0);
-    for (const { address, sizeBytes } of places) {
-      const words = codeObject.elf.read(BigInt(address), sizeBytes, 'an instruction');
-      const view = new DataView(words.buffer, words.byteOffset);
-      for (let i = 0; i < sizeBytes; i += 4) view.setUint32(i, 0xbf80_0000, true);
-    }
-    assert.notDeepEqual(storedOrFault(each, bytes), stored(each, imageOf(each)));
+    const without = patched(bytes, map, where);
+    assert.notDeepEqual(storedOrFault(each, without), stored(each, imageOf(each)));
   });
 }

@@ -74,13 +74,13 @@ function visit(
   const meaning = (dword: number): number => (side.meaning?.(dword) ?? dword) >>> 0;
   const exec = wave.state('exec');
   take(() => 'mode', Number(wave.state('mode')));
-  const { scalars, rows, hasScc } = liveRegisters(live);
+  const { scalars, rows, slots } = liveRegisters(live);
   // Where no lane holds anything that is live, as at the end, EXEC is taken for dead.
   const halves = rows.length === 0 ? 0 : wave.waveSize / 32;
   for (let half = 0; half < halves; half++) {
     take(() => `exec half ${half}`, Number((exec >> BigInt(32 * half)) & 0xffffffffn));
   }
-  if (hasScc) take(() => 'scc', Number(wave.state('scc')));
+  for (const slot of slots) take(() => slot, Number(wave.state(slot)));
   for (const number of scalars) take(() => `s${number}`, meaning(wave.register('scalar', number)[0]!));
   for (const { file, number, active, inactive } of rows) {
     const row = wave.register(file, number);
@@ -91,9 +91,11 @@ function visit(
   }
 }
 
+const SLOTS = ['scc', 'flatScratchLow', 'flatScratchHigh'] as const;
+
 interface LiveRegisters {
   readonly scalars: readonly number[];
-  readonly hasScc: boolean;
+  readonly slots: readonly (typeof SLOTS)[number][];
   readonly rows: readonly {
     readonly file: 'vector' | 'accumulator';
     readonly number: number;
@@ -112,7 +114,7 @@ function liveRegisters(live: LiveLanes): LiveRegisters {
     registers = {
       // EXEC and the trap registers are no business of liveness.
       scalars: [...numbers.slice(0, 108), 124].filter((number) => has(live.active, registerNumber('scalar', number))),
-      hasScc: has(live.active, stateNumber('scc')),
+      slots: SLOTS.filter((slot) => has(live.active, stateNumber(slot))),
       rows: (['vector', 'accumulator'] as const)
         .flatMap((file) =>
           numbers.map((number) => {

@@ -13,6 +13,7 @@ import {
 import { EVERYTHING } from '../src/instrument/tool/options.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { type ToolReport, ToolSession } from '../src/tools/tool-session.ts';
+import { kernelAssembly } from './kernel-text.test-support.ts';
 
 export const PROCESSORS = ['gfx90a', 'gfx1100'] as const;
 
@@ -34,45 +35,9 @@ s_waitcnt lgkmcnt(0)
 ${isNarrow(processor) ? 'global_store_b32' : 'global_store_dword'} v2, v1, s[0:1]`;
   const end = isNarrow(processor) ? 's_nop 0\ns_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\ns_endpgm' : 's_endpgm';
   const written = (text: string): string => text.replace(/^ *store$/gm, store).replace(/^ *end$/gm, end);
-  return `.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-${written(body)}
-.size k, .-k
-${written(more)}
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_kernarg_size 8
-  .amdhsa_next_free_vgpr 8
-  .amdhsa_next_free_sgpr 40
-  ${isNarrow(processor) ? '' : '.amdhsa_accum_offset 8'}
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: ${isNarrow(processor) ? 32 : 64}
-    .sgpr_count: 40
-    .vgpr_count: 8
-    .max_flat_workgroup_size: 1024
-    .args:
-      - .offset: 0
-        .size: 8
-        .value_kind: global_buffer
-        .address_space: global
-...
-.end_amdgpu_metadata
-`;
+  const isOld = !isNarrow(processor);
+  const shape = { waveSize: isOld ? 64 : 32, sgprCount: 40, vgprCount: 8, workgroupSize: 1024 } as const;
+  return kernelAssembly(written(body), { ...shape, directives: isOld ? ['accum_offset 8'] : [] }, written(more));
 }
 
 export const assembled = (processor: string, source: KernelSource): { bytes: Uint8Array; name: string } => ({

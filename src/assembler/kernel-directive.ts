@@ -282,7 +282,7 @@ export class KernelBlock {
     const { descriptor, seen, target } = this.#kernel;
     const { families, architectedFlatScratch } = found;
     if (families && !families.includes(descriptor.family)) fail(`${directive} is not for ${target.id.processor}`);
-    const hasArchitected = target.context.target.architectedFlatScratch;
+    const hasArchitected = target.context.target.flatScratch === 'architected';
     if (architectedFlatScratch !== undefined && architectedFlatScratch !== hasArchitected) {
       fail(`${directive} is not for a target ${hasArchitected ? 'with' : 'without'} architected flat scratch`);
     }

@@ -14,7 +14,7 @@ import type { AssemblyTarget } from './assembly-target.ts';
 export function extraSgprs(target: AssemblyTarget, vcc: boolean, flatScratch: boolean, xnack: boolean): number {
   const { family } = processorNamed(target.id.processor)!;
   const isGfx9 = family === 'gfx9' || family === 'gfx90a';
-  if (isGfx9 && (flatScratch || target.context.target.architectedFlatScratch)) return 6;
+  if (isGfx9 && (flatScratch || target.context.target.flatScratch === 'architected')) return 6;
   return isGfx9 && xnack ? 4 : vcc ? 2 : 0;
 }
 

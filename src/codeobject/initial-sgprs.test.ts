@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { initialSgprs, type SgprTraits } from './initial-sgprs.ts';
 import { decodeKernelDescriptor, KERNEL_DESCRIPTOR_SIZE_BYTES, type KernelDescriptor } from './kernel-descriptor.ts';
 
-const GFX90A: SgprTraits = { architectedFlatScratch: false, workgroupIdsInTrapRegisters: false };
+const GFX90A: SgprTraits = { flatScratch: 'sgprs', workgroupIdsInTrapRegisters: false };
 
 const blank = (): KernelDescriptor => decodeKernelDescriptor(new Uint8Array(KERNEL_DESCRIPTOR_SIZE_BYTES), 'gfx90a');
 
@@ -27,10 +27,10 @@ test('values stand without gaps, users first', () => {
   const users = 'privateSegmentBuffer s0-3, dispatchPtr s4-5, kernargSegmentPtr s6-7, flatScratchInit s8-9';
   assert.equal(listing(descriptor), `${users}, workgroupIdX s10, workgroupIdZ s11, scratchWaveOffset s12`);
   assert.equal(
-    listing(descriptor, { ...GFX90A, architectedFlatScratch: true }),
+    listing(descriptor, { ...GFX90A, flatScratch: 'architected' }),
     `${users}, workgroupIdX s10, workgroupIdZ s11`,
   );
-  assert.equal(listing(descriptor, { architectedFlatScratch: true, workgroupIdsInTrapRegisters: true }), users);
+  assert.equal(listing(descriptor, { flatScratch: 'architected', workgroupIdsInTrapRegisters: true }), users);
 });
 
 test('more user SGPRs than are enabled are left out, but for preloaded arguments', () => {

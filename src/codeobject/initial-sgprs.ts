@@ -57,15 +57,15 @@ export interface InitialSgprs {
 
 /** In what targets differ here. */
 export interface SgprTraits {
-  /** Hardware finds each wave's scratch: no register is needed for that. */
-  readonly architectedFlatScratch: boolean;
+  /** Where FLAT_SCRATCH is; if `architected`, hardware finds each wave's scratch, and needs no register. */
+  readonly flatScratch: 'sgprs' | 'hardwareRegisters' | 'architected';
   /** The position of the workgroup is in trap registers, whatever the descriptor asks for. */
   readonly workgroupIdsInTrapRegisters: boolean;
 }
 
 export function initialSgprs(
   { properties, rsrc2, kernargPreload }: Pick<KernelDescriptor, 'properties' | 'rsrc2' | 'kernargPreload'>,
-  { architectedFlatScratch, workgroupIdsInTrapRegisters }: SgprTraits,
+  { flatScratch, workgroupIdsInTrapRegisters }: SgprTraits,
 ): InitialSgprs {
   const values = new Map<InitialValue, SgprRange>();
   let next = 0;
@@ -81,6 +81,6 @@ export function initialSgprs(
   next = Math.max(next, rsrc2.userSgprCount);
   if (!workgroupIdsInTrapRegisters) for (const [name, property] of SYSTEM_VALUES) if (rsrc2[property]) add(name, 1);
   // With architected flat scratch the bit asks for scratch memory alone.
-  if (rsrc2.enablePrivateSegment && !architectedFlatScratch) add('scratchWaveOffset', 1);
+  if (rsrc2.enablePrivateSegment && flatScratch !== 'architected') add('scratchWaveOffset', 1);
   return { values, userCount, count: next };
 }

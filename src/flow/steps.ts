@@ -14,7 +14,9 @@ import type { RegisterDefinition } from './reaching-definitions.ts';
 const FILE_STARTS: Readonly<Record<RegisterFile, number>> = { scalar: 0, vector: 256, accumulator: 256 + 1024 };
 const PLACES = FILE_STARTS.accumulator + 1024;
 /** State without a number in the file of scalar registers; it stands behind these. */
-const STATES = ['scc', 'mode', 'status', 'trapsts', 'request'] as const satisfies readonly StateSlot[];
+const STATES = [
+  ...(['scc', 'mode', 'status', 'trapsts', 'flatScratchLow', 'flatScratchHigh', 'request'] as const),
+] satisfies readonly StateSlot[];
 const FIRST_STATE = 128;
 const SCALARS = (1n << BigInt(FILE_STARTS.vector)) - 1n;
 
@@ -102,8 +104,9 @@ export function registerLaneEffects({ control, effects }: Step): LaneEffects {
 function laneEffectsOf(effects: Effects, ends: boolean): LaneEffects {
   const { reads, writes, readsAnyOf, readsState, writesState, maskChange } = effects;
   const written = registerSet(writes.filter(({ isPartial }) => !isPartial));
-  // What is written of other state than SCC is a part of it.
-  const writtenState = writesState.has('scc') ? stateBits(SCC) : 0n;
+  // What is written of other state may be a part of it.
+  const whole = WHOLE.filter((slot) => writesState.has(slot) && (slot === 'scc' || !readsState.has(slot)));
+  const writtenState = whole.length === 0 ? 0n : stateBits(new Set(whole));
   return {
     reads: registerSet(reads) | stateBits(readsState),
     crossReads: registerSet(reads.filter(({ isCrossLane }) => isCrossLane)) & REGISTER_PLACES.rows,
@@ -115,7 +118,8 @@ function laneEffectsOf(effects: Effects, ends: boolean): LaneEffects {
   };
 }
 
-const SCC: ReadonlySet<StateSlot> = new Set<StateSlot>(['scc']);
+/** State that is written as a whole by what does not read it, or by all. */
+const WHOLE = ['scc', 'flatScratchLow', 'flatScratchHigh'] as const;
 
 const stateBits = (slots: ReadonlySet<StateSlot>): bigint =>
   STATES.reduce((sum, slot) => (slots.has(slot) ? sum | (1n << BigInt(stateNumber(slot))) : sum), 0n);

@@ -9,7 +9,10 @@ import { OPS, type OpName } from './ops.ts';
 import type { ExitReason, Leaf, LeafOf, MemorySpace, OperandDword, StateSlot, Type, Update } from './types.ts';
 
 const SPACES: readonly MemorySpace[] = ['global', 'flat', 'lds', 'private'];
-const SLOTS: readonly StateSlot[] = ['scc', 'exec', 'vcc', 'm0', 'mode', 'status', 'trapsts', 'request'];
+const SLOTS: readonly StateSlot[] = [
+  ...(['scc', 'exec', 'vcc', 'm0', 'mode', 'status', 'trapsts'] as const),
+  ...(['flatScratchLow', 'flatScratchHigh', 'request'] as const),
+];
 const REASONS: readonly ExitReason[] = ['end', 'barrier', 'sleep', 'trap', 'interrupt', 'gws-init', 'gws-barrier'];
 
 /** Constants from here on are hexadecimal. */

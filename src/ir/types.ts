@@ -12,7 +12,17 @@ import type { OpName } from './ops.ts';
 export type { Type } from './op.ts';
 
 /** Registers of a wave that instructions reach without naming them as an operand. */
-export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'status' | 'trapsts' | 'request';
+export type StateSlot =
+  | 'scc'
+  | 'exec'
+  | 'vcc'
+  | 'm0'
+  | 'mode'
+  | 'status'
+  | 'trapsts'
+  | 'flatScratchLow'
+  | 'flatScratchHigh'
+  | 'request';
 
 /**
  * Masks of lanes are i64; a wave of 32 lanes reads the low half, zero-extended, and leaves the high half as

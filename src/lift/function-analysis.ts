@@ -118,10 +118,11 @@ class Analyzer {
   #hasObjects = false;
 
   constructor(code: FunctionCode) {
-    const { scalars, architectedFlatScratch } = targetFor(code.processor);
+    const { scalars, flatScratch } = targetFor(code.processor);
+    const isArchitected = flatScratch === 'architected';
     this.#code = code;
     this.#sgprLimit = scalars.sgprCount;
-    this.#scale = architectedFlatScratch ? 1 : code.waveSize;
+    this.#scale = isArchitected ? 1 : code.waveSize;
     const reader = new AmdgpuStepReader(code.processor, code.waveSize, MODE);
     const view = new DataView(code.bytes.buffer, code.bytes.byteOffset, code.bytes.byteLength);
     for (let offset = 0; offset < view.byteLength; ) {
@@ -138,7 +139,7 @@ class Analyzer {
       offset = followingOffset(step);
     }
     // With architected flat scratch waves have the registers whether they are named or not.
-    this.#specialSgprs = architectedFlatScratch ? SPECIAL_END - GFX9_SGPRS : 0;
+    this.#specialSgprs = isArchitected ? SPECIAL_END - GFX9_SGPRS : 0;
   }
 
   analyze(isKernel: boolean): FunctionAnalysis {

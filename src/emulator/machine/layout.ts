@@ -101,6 +101,8 @@ export const WAVE_CLOCK = 568;
 export const WAVE_LOOP = 576;
 /** Two dwords that are always 0. */
 export const WAVE_ZEROS = 584;
+/** Two dwords of FLAT_SCRATCH, where it is hardware registers. */
+export const WAVE_FLAT_SCRATCH = 592;
 /** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
 export const WAVE_BUDGET = 704;
 /**
@@ -135,6 +137,8 @@ export const STATE_OFFSETS: Readonly<Record<StateSlot, number>> = {
   mode: WAVE_MODE,
   status: WAVE_STATUS,
   trapsts: WAVE_TRAPSTS,
+  flatScratchLow: WAVE_FLAT_SCRATCH,
+  flatScratchHigh: WAVE_FLAT_SCRATCH + 4,
   request: WAVE_REQUEST,
   m0: 124 * 4,
   exec: 126 * 4,

@@ -54,7 +54,7 @@ export function printDisassembly(
   if (source && !hasLines) warn(`'${elf.name}': failed to parse debug information for ${elf.name}`);
   const { version, target } = identifyCodeObject(elf.header, elf.name);
   const processor = options.processor ?? target.processor;
-  const { waveSizes, architectedFlatScratch } = targetFor(processor);
+  const { waveSizes, flatScratch } = targetFor(processor);
   const waveSize =
     options.waveSize !== undefined && waveSizes.includes(options.waveSize) ? options.waveSize : waveSizes[0]!;
   const { family } = processorNamed(processor)!;
@@ -63,7 +63,7 @@ export function printDisassembly(
     options,
     out,
     decoder: decoderFor(processor, waveSize),
-    descriptors: { family, architectedFlatScratch, codeObjectVersion: version },
+    descriptors: { family, architectedFlatScratch: flatScratch === 'architected', codeObjectVersion: version },
     symbols: new SymbolMap(elf),
     relocations: options.relocations ? relocationsByTarget(elf) : new Map(),
     found: new Set(),

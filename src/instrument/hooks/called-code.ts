@@ -97,7 +97,7 @@ function frameBytes({ blocks }: LiftedFunction, processor: string): number | und
     else if (readsPointer && !uses(writes, FRAME_POINTER)) isAddressTaken = true;
   }
   if (isAddressTaken && moved === 0) return undefined;
-  const scale = targetFor(processor).architectedFlatScratch ? 1 : (steps[0]?.instruction.waveSize ?? 64);
+  const scale = targetFor(processor).flatScratch === 'architected' ? 1 : (steps[0]?.instruction.waveSize ?? 64);
   return Math.ceil(moved / scale) + accessed;
 }
 

@@ -5,7 +5,9 @@
  */
 import { registerNumber } from '../../flow/steps.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
-import { SGPR_M0, SGPR_VCC_LO, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
+import { SGPR_FLAT_SCRATCH_LO, SGPR_M0, SGPR_VCC_LO, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
+import { SCRATCH_WORD1_SWIZZLE, scratchWord3 } from '../../isa/amdgpu/encoding/scratch-resource.ts';
+import { exchangeFlatScratch, readFlatScratch, restoreFlatScratch } from '../machine/flat-scratch.ts';
 import type {
   MachineInstruction,
   MachineItem,
@@ -48,8 +50,6 @@ const STACK_ALIGNMENT_BYTES = 16;
 const SCALAR_DWORDS = 4;
 const MAX_ARGUMENT_DWORDS = 31;
 const { returnAddress, stackPointer, resource } = CALL_REGISTERS;
-/** Words 1 and 3, as LLVM's and ROCr's: the lanes of a wave are a dword apart (CDNA2 ISA 9.1.8). */
-const [RESOURCE_SWIZZLE, RESOURCE_WORD_3] = [0x8000_0000, 0x00e0_0000];
 /** What callers pass besides arguments (LLVM AMDGPU usage, "Calling Convention"). */
 const IMPLICIT = { dispatchPacket: 4, implicitArguments: 8, workgroupIds: 12 } as const;
 const UNSERVED: readonly (readonly [file: 'scalar' | 'vector', first: number, dwords: number, what: string])[] = [
@@ -72,8 +72,6 @@ export function bindCall(
   place: CallPlace,
 ): BoundCall | Rejected {
   const code = { target: point.instruction.target, waveSize: point.instruction.waveSize };
-  if (!code.target.architectedFlatScratch && !code.target.flatScratchSgprs)
-    return { rejected: `is called, and nothing gives it a stack on ${code.target.processor}` };
   const trial = new EnvelopeEmission({ hook, args, point, place }, code);
   trial.emit([]);
   if (trial.rejected !== undefined) return { rejected: trial.rejected };
@@ -145,7 +143,7 @@ class EnvelopeEmission implements IntrinsicContext {
       ...written.map(
         ({ numbers, dwords }): PhysicalRange => ({ file: 'vector', first: numbers[0]! - FIRST_VECTOR, dwords }),
       ),
-      ...(this.#place.flatScratch === undefined ? [] : [{ file: 'scalar', first: FLAT_SCRATCH, dwords: 2 } as const]),
+      ...(this.#place.flatScratch !== undefined && this.b.code.target.flatScratch === 'sgprs' ? [FLAT_SCRATCH] : []),
     ];
   }
 
@@ -195,7 +193,8 @@ class EnvelopeEmission implements IntrinsicContext {
     this.#prepare();
     b.purpose = 'save';
     b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
-    const flatScratch = this.#setFlatScratch();
+    const { flatScratch: own } = this.#place;
+    const flatScratch = own === undefined ? undefined : exchangeFlatScratch(b, own);
     const base = b.scalar();
     b.emit`s_mov_b32 ${base}, ${this.#place.scratchBytes}`;
     this.#store(kept, base);
@@ -207,7 +206,7 @@ class EnvelopeEmission implements IntrinsicContext {
     b.purpose = 'save';
     b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
     this.#load(kept, base);
-    if (flatScratch) b.emit`s_mov_b64 flat_scratch, ${flatScratch}`;
+    if (flatScratch) restoreFlatScratch(b, flatScratch);
     if (mode) b.emit`s_setreg_b32 hwreg(HW_REG_MODE), ${mode}`;
     b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`;
     b.place(end);
@@ -217,7 +216,7 @@ class EnvelopeEmission implements IntrinsicContext {
   }
 
   get #hasResource(): boolean {
-    return !this.b.code.target.architectedFlatScratch;
+    return this.b.code.target.flatScratch !== 'architected';
   }
 
   get #argumentDwords(): number {
@@ -329,17 +328,6 @@ class EnvelopeEmission implements IntrinsicContext {
     return scalarText(register, 1, this.b.code.target.scalars) ?? '';
   }
 
-  /** What the application has in FLAT_SCRATCH, where that is not known to be what the call needs. */
-  #setFlatScratch(): VirtualRegister | undefined {
-    const { b } = this;
-    const { flatScratch } = this.#place;
-    if (flatScratch === undefined) return undefined;
-    const copy = b.scalar(2);
-    b.emit`s_mov_b64 ${copy}, flat_scratch`;
-    b.emit`s_mov_b64 flat_scratch, ${`s[${flatScratch}:${flatScratch + 1}]`}`;
-    return copy;
-  }
-
   #store(kept: readonly PhysicalRange[], base: VirtualRegister): void {
     const { b } = this;
     for (const { register, offset } of this.#places(kept)) {
@@ -394,10 +382,12 @@ class EnvelopeEmission implements IntrinsicContext {
     const { b } = this;
     const { scratchBytes, image: symbol } = this.#place;
     if (this.#hasResource) {
-      b.emit`s_mov_b32 ${`s${resource}`}, flat_scratch_lo`;
-      b.emit`s_or_b32 ${`s${resource + 1}`}, flat_scratch_hi, ${RESOURCE_SWIZZLE}`;
-      b.emit`s_mov_b32 ${`s${resource + 2}`}, -1`;
-      b.emit`s_mov_b32 ${`s${resource + 3}`}, ${RESOURCE_WORD_3}`;
+      const [word0, word1, word2, word3] = [0, 1, 2, 3].map((i) => `s${resource + i}`);
+      readFlatScratch(b, word0!, 'LO');
+      readFlatScratch(b, word1!, 'HI');
+      b.emit`s_or_b32 ${word1!}, ${word1!}, ${SCRATCH_WORD1_SWIZZLE >>> 0}`;
+      b.emit`s_mov_b32 ${word2!}, -1`;
+      b.emit`s_mov_b32 ${word3!}, ${scratchWord3(b.code.target, b.code.waveSize) >>> 0}`;
     }
     const start = scratchBytes + savedBytes(this.clobbers);
     b.emit`s_mov_b32 ${`s${stackPointer}`}, ${this.#hasResource ? start * b.code.waveSize : start}`;
@@ -428,7 +418,7 @@ const STATE = [
 ] as const;
 /** In numbers of the application's registers. */
 const FIRST_VECTOR = 256;
-const FLAT_SCRATCH = 102;
+const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };
 /** What is saved as for other payloads. */
 const stateClobbered = (waveSize: 32 | 64): PhysicalRange[] => [
   { file: 'scalar', first: SGPR_VCC_LO, dwords: waveSize / 32 },

@@ -205,6 +205,8 @@ function refusal(step: AmdgpuStep, processor: string): string | undefined {
   return undefined;
 }
 
+const HARDWARE_STATE = ['status', 'trapsts', 'flatScratchLow', 'flatScratchHigh'] as const;
+
 /** Why code with an instruction serves no point, be it called or put in the place of the call. */
 export function whyNeverRun(step: AmdgpuStep, processor: string): string | undefined {
   const { effects, control, instruction } = step;
@@ -215,7 +217,7 @@ export function whyNeverRun(step: AmdgpuStep, processor: string): string | undef
   if (exit !== undefined) return exit;
   if (control === 'end') return EXITS.end;
   if (instruction.row.flags.message) return 'sends a message';
-  if (effects.writesState.has('status') || effects.writesState.has('trapsts')) return 'writes a hardware register';
+  if (HARDWARE_STATE.some((slot) => effects.writesState.has(slot))) return 'writes a hardware register';
   const { sgprCount } = targetFor(processor).scalars;
   const isReserved = ({ file, first, dwords }: RegisterRange) =>
     file === 'scalar' && first + dwords > sgprCount && !SPECIAL.includes(first);

@@ -90,6 +90,25 @@ test('scratch needs registers where hardware does not find it', () => {
   );
 });
 
+test('FLAT_SCRATCH is kept as the kernel begins with it', () => {
+  const request = { kept: [{ kind: 'flat scratch', first: 40 }], usesScratch: true } as const;
+  const last = (processor: string): string[] => listing({ processor, userSgprCount: 2 }, request).split('\n').slice(-2);
+  assert.deepEqual(last('gfx90a'), ['s_mov_b32 s40, flat_scratch_lo', 's_mov_b32 s41, flat_scratch_hi']);
+  assert.deepEqual(last('gfx1030'), [
+    ...['s_getreg_b32 s40, hwreg(HW_REG_FLAT_SCR_LO)', 's_getreg_b32 s41, hwreg(HW_REG_FLAT_SCR_HI)'],
+  ]);
+});
+
+test('the position of the workgroup comes from trap registers where it is there', () => {
+  const ids = (['X', 'Y', 'Z'] as const).map((axis, i) => ({
+    ...({ kind: 'initial', value: `workgroupId${axis}`, first: 40 + i } as const),
+  }));
+  assert.equal(
+    listing({ processor: 'gfx1200', userSgprCount: 2 }, { kept: ids }),
+    ['s_mov_b32 s40, ttmp9', 's_and_b32 s41, ttmp7, 0xffff', 's_lshr_b32 s42, ttmp7, 16'].join('\n'),
+  );
+});
+
 test('more user SGPRs than hardware sets up are refused', () => {
   assert.equal(
     listing({ processor: 'gfx90a', userSgprCount: 16, preloadDwords: 14 }, { kept: [dispatchPtr] }),

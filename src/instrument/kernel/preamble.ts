@@ -35,7 +35,7 @@ export type KeptValue =
   | { readonly kind: 'initial'; readonly value: KeptInitialValue; readonly first: number }
   /** Two dwords: the loaded address. */
   | { readonly kind: 'address'; readonly place: SymbolPlace; readonly first: number }
-  /** What FLAT_SCRATCH is when the kernel begins, where it is SGPRs. */
+  /** What FLAT_SCRATCH is when the kernel begins, where kernels set it up. */
   | { readonly kind: 'flat scratch'; readonly first: number }
   | { readonly kind: 'constant'; readonly constant: number; readonly first: number }
   /** So many dwords of zeros. */
@@ -59,8 +59,12 @@ export interface Preamble {
   readonly changes: Pick<KernelChanges, 'properties' | 'rsrc2'> & { readonly sgprCount: number };
 }
 
-/** Where FLAT_SCRATCH is an SGPR, the first of two. */
-const FLAT_SCRATCH_SGPR = 102;
+/** Where the position of the workgroup is in trap registers: which ones (RDNA4 ISA 3.5.3). */
+const TRAPPED_IDS: Readonly<Partial<Record<KeptInitialValue, string>>> = {
+  workgroupIdX: 's_mov_b32 REGISTER, ttmp9',
+  workgroupIdY: 's_and_b32 REGISTER, ttmp7, 0xffff',
+  workgroupIdZ: 's_lshr_b32 REGISTER, ttmp7, 16',
+};
 
 /** A preamble, or why the kernel cannot have one. */
 export function kernelPreamble(
@@ -69,12 +73,13 @@ export function kernelPreamble(
   request: PreambleRequest,
 ): Preamble | string {
   const target = targetFor(processor);
-  const setsFlatScratch = request.usesScratch === true && !target.architectedFlatScratch;
+  const setsFlatScratch = request.usesScratch === true && target.flatScratch !== 'architected';
   const before = initialSgprs(descriptor, target);
-  const wanted = request.kept.flatMap((each) => (each.kind === 'initial' ? [each.value] : []));
-  if (target.workgroupIdsInTrapRegisters && wanted.some(isOfWorkgroup)) {
-    return 'the position of the workgroup is in trap registers';
-  }
+  const initial = request.kept.filter((each) => each.kind === 'initial');
+  const isTrapped = ({ value }: (typeof initial)[number]): boolean =>
+    target.workgroupIdsInTrapRegisters && isOfWorkgroup(value);
+  const set = initial.filter((each) => !isTrapped(each));
+  const wanted = set.map(({ value }) => value);
   const enabled = enable(descriptor, before, [...wanted, ...(setsFlatScratch ? ['flatScratchInit' as const] : [])]);
   if (typeof enabled === 'string') return enabled;
   if (request.usesScratch) enabled.rsrc2.enablePrivateSegment = true;
@@ -83,11 +88,10 @@ export function kernelPreamble(
   if (setsFlatScratch) writer.setFlatScratch(after);
   const moves: RegisterMove[] = [];
   for (const [value, { first, dwords }] of before.values) moves.push(...moveOf(after, value, first, dwords));
-  for (const each of request.kept) {
-    if (each.kind === 'initial') moves.push(...moveOf(after, each.value, each.first));
-  }
+  for (const { value, first } of set) moves.push(...moveOf(after, value, first));
   // Nothing is in VCC when a kernel begins.
   for (const { from, to } of orderMoves(moves, SGPR_VCC_LO)) writer.copy(to, from);
+  for (const { value, first } of initial.filter(isTrapped)) writer.workgroupId(first, TRAPPED_IDS[value]!);
   for (const each of request.kept) {
     if (each.kind === 'flat scratch') writer.copyFlatScratch(each.first);
     else if (each.kind === 'constant') writer.constant(each.first, each.constant);
@@ -134,7 +138,7 @@ function enable(
   }
   for (const value of missing) Object.assign(enabled.properties, { [enabledBy(value)]: true });
   const preloadDwords = before.values.get('kernargPreload')?.dwords ?? 0;
-  const { userCount } = initialSgprs(enabled, { architectedFlatScratch: true, workgroupIdsInTrapRegisters: true });
+  const { userCount } = initialSgprs(enabled, { flatScratch: 'architected', workgroupIdsInTrapRegisters: true });
   const needed = userCount + preloadDwords;
   enabled.rsrc2.userSgprCount = Math.max(descriptor.rsrc2.userSgprCount, needed);
   if (missing.length === 0 || enabled.rsrc2.userSgprCount <= MAX_USER_SGPRS) return enabled;
@@ -155,9 +159,17 @@ class Writer {
     this.#text(`s_mov_b32 ${nameOf(to)}, ${nameOf(from)}`);
   }
 
+  /** SCC holds nothing when a kernel begins. */
+  workgroupId(register: number, text: string): void {
+    this.#text(text.replace('REGISTER', nameOf(register)));
+  }
+
   copyFlatScratch(register: number): void {
-    this.#text(`s_mov_b32 ${nameOf(register)}, flat_scratch_lo`);
-    this.#text(`s_mov_b32 ${nameOf(register + 1)}, flat_scratch_hi`);
+    for (const [i, half] of ['LO', 'HI'].entries()) {
+      const to = nameOf(register + i);
+      if (this.#target.flatScratch === 'sgprs') this.#text(`s_mov_b32 ${to}, flat_scratch_${half.toLowerCase()}`);
+      else this.#text(`s_getreg_b32 ${to}, hwreg(HW_REG_FLAT_SCR_${half})`);
+    }
   }
 
   constant(register: number, constant: number): void {
@@ -198,8 +210,7 @@ class Writer {
   setFlatScratch({ values }: InitialSgprs): void {
     const { first } = values.get('flatScratchInit')!;
     const offset = values.get('scratchWaveOffset')!.first;
-    // Up to gfx9 FLAT_SCRATCH stands behind the numbered registers, later it is a hardware register.
-    const isScalar = this.#target.scalars.sgprCount <= FLAT_SCRATCH_SGPR;
+    const isScalar = this.#target.flatScratch === 'sgprs';
     const [low, high] = isScalar ? ['flat_scratch_lo', 'flat_scratch_hi'] : ['vcc_lo', 'vcc_hi'];
     this.#text(`s_add_u32 ${low}, s${first}, s${offset}`);
     this.#text(`s_addc_u32 ${high}, s${first + 1}, 0`);

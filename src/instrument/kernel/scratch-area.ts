@@ -8,8 +8,6 @@ const ALIGNMENT_BYTES = 16;
 export interface ScratchAccess {
   /** Whether preambles can set all kernels up for it. */
   readonly isPossible: () => boolean;
-  /** FLAT_SCRATCH is a hardware register that kernels set, which is not followed: targets of gfx10. */
-  readonly isFlatScratchHidden: boolean;
   /** Whether code of the kernels writes FLAT_SCRATCH, which then is kept elsewhere as it is to be. */
   readonly isFlatScratchWritten: boolean;
   readonly keepFlatScratch: () => number | undefined;
@@ -50,11 +48,10 @@ export class ScratchArea {
   }
 
   /**
-   * SGPRs with the value for FLAT_SCRATCH; undefined where it has that value anyway. A text says why nothing
-   * is known of it.
+   * SGPRs with the value for FLAT_SCRATCH; undefined where it has that value anyway. A text says why there
+   * are none.
    */
   flatScratch(): number | undefined | string {
-    if (this.#access.isFlatScratchHidden) return 'what is in FLAT_SCRATCH of this target is not followed';
     if (!this.#access.isFlatScratchWritten) return undefined;
     if (!this.#isKept) this.#flatScratch = this.#access.keepFlatScratch();
     this.#isKept = true;

@@ -4,6 +4,7 @@
  */
 import type { WaitCounter } from '../../ir/effects.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
+import { exchangeFlatScratch, restoreFlatScratch } from './flat-scratch.ts';
 import type { MachineInstruction, MachineItem, VirtualRegister } from './machine-code.ts';
 import { PayloadBuilder, part, type RegisterPart } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
@@ -111,21 +112,17 @@ class MemoryPlaces implements Places {
     this.#b = b;
     this.#home = home;
     const isNear = home.startBytes + MEMORY_HOME_BYTES <= MAX_OFFSET;
-    this.#base = isNear && b.code.target.architectedFlatScratch ? undefined : b.scalar();
+    this.#base = isNear && b.code.target.flatScratch === 'architected' ? undefined : b.scalar();
   }
 
   around(emit: () => void): void {
     const b = this.#b;
     const { startBytes, flatScratch } = this.#home;
-    const copy = flatScratch === undefined ? undefined : b.scalar(2);
     if (this.#base) b.emit`s_mov_b32 ${this.#base}, ${startBytes}`;
-    if (copy) {
-      b.emit`s_mov_b64 ${copy}, flat_scratch`;
-      b.emit`s_mov_b64 flat_scratch, ${`s[${flatScratch}:${flatScratch! + 1}]`}`;
-    }
+    const copy = flatScratch === undefined ? undefined : exchangeFlatScratch(b, flatScratch);
     emit();
     b.append(waitItems(new Map([...this.#loads].map((counter) => [counter, 0] as const)), b.code));
-    if (copy) b.emit`s_mov_b64 flat_scratch, ${copy}`;
+    if (copy) restoreFlatScratch(b, copy);
   }
 
   store(dword: RegisterPart, index: number): void {

@@ -35,7 +35,7 @@ export interface KernelRegisters {
   readonly occupancy: (vector: number, scalar: number, accumulator?: number) => number | undefined;
   /** From here on no code that the kernel reaches uses any. */
   readonly used: Files<number>;
-  /** Whether that code may write FLAT_SCRATCH where it is SGPRs. */
+  /** Whether that code may write FLAT_SCRATCH. */
   readonly writesFlatScratch: boolean;
 }
 

@@ -66,7 +66,6 @@ export class PersistentRegisters {
     const implicitOffset = hiddenOffsetOf(this.#kernels);
     this.scratch = new ScratchArea(this.#kernels, {
       isPossible: () => !this.#isClosed && this.#canHave({ kept: this.#kept, usesScratch: true }),
-      isFlatScratchHidden: !target.architectedFlatScratch && !target.flatScratchSgprs,
       isFlatScratchWritten: kernels.some((each) => each.writesFlatScratch),
       keepFlatScratch: () => this.#take({ kind: 'flat scratch', first: this.#next }),
     });

@@ -3,6 +3,7 @@
  */
 import type { Kernel } from '../../codeobject/code-object.ts';
 import { registerSet } from '../../flow/steps.ts';
+import { SGPR_FLAT_SCRATCH_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import { ASSUMED_REGISTERS } from '../../lift/calling-convention.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
@@ -166,13 +167,14 @@ export class RegisterPlans {
   }
 }
 
-const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: 102, dwords: 2 };
-const FLAT_SCRATCH_BITS = registerSet([FLAT_SCRATCH]);
+const FLAT_SCRATCH_BITS = registerSet([{ file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 }]);
 
 function movesFlatScratch({ blocks }: LiftedFunction): boolean {
   return blocks.some(({ instructions }) =>
     instructions.some(({ effects, instruction }) => {
-      if (!instruction.target.flatScratchSgprs) return false;
+      const { flatScratch } = instruction.target;
+      const { writesState } = effects;
+      if (flatScratch !== 'sgprs') return writesState.has('flatScratchLow') || writesState.has('flatScratchHigh');
       return effects.writesAnyOf.has('scalar') || (registerSet(effects.writes) & FLAT_SCRATCH_BITS) !== 0n;
     }),
   );

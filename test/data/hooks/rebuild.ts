@@ -25,6 +25,9 @@ const RECIPES = PROCESSORS.flatMap((processor): Recipe[] => {
     recipe(`hip.${processor}.bundle`, 'hooks.hip', `-x hip --cuda-device-only --offload-arch=${processor} -fuse-cuid=none -nogpuinc -O2`),
   ];
 });
+// Of gfx10, FLAT_SCRATCH is hardware registers: what uses private memory, and the same hooks that are lifted.
+const GFX10 = '--target=amdgcn-amd-amdhsa -mcpu=gfx1030 -O2';
+RECIPES.push(recipe('hooks.gfx1030.O2.o', 'hooks.c', GFX10), recipe('calls.gfx1030.o', 'calls.c', GFX10));
 
 export const HOOKS = new Prebuilt(import.meta.dirname, RECIPES, ['clang-19', 'ld.lld-19'], [HEADER]);
 

@@ -6,6 +6,7 @@ import type { WaveStart } from '../../../emulator/code/front-end.ts';
 import type { Launch } from '../../../emulator/machine/launch.ts';
 import { WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
 import type { Memories } from '../../../emulator/machine/memory.ts';
+import { SCRATCH_WORD1_SWIZZLE, scratchWord3 } from '../../../isa/amdgpu/encoding/scratch-resource.ts';
 import type { Target } from '../../../isa/amdgpu/encoding/targets.ts';
 
 /** A launch with what the initial registers of its waves hold; numbers are indices of SGPRs. */
@@ -21,15 +22,6 @@ export interface AmdgpuLaunch extends Launch {
   /** Highest component of the work-item id that v0.. hold: 0 x, 1 x and y, 2 all. */
   readonly workItemIdComponents: 0 | 1 | 2;
 }
-
-/**
- * Fields of the scratch buffer resource (CDNA2 ISA 9.1.8): swizzled, thread id added, the lanes of the wave a
- * dword apart. From gfx10 on the wave size counts, and the check of the range that no access inside
- * num_records fails (RDNA2 ISA 8.1.8: OOB_SELECT 2).
- */
-const SCRATCH_WORD1_SWIZZLE = 1 << 31;
-const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
-  (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.bufferResources === 'split' ? 0 : 2 << 28);
 
 export function writeInitialRegisters(
   { state, memory }: Memories,

@@ -21,6 +21,7 @@ import type { Instruction } from '../encoding/instruction.ts';
 import { instructionClass } from '../encoding/instruction-class.ts';
 import {
   SGPR_EXEC_LO,
+  SGPR_FLAT_SCRATCH_LO,
   SGPR_M0,
   SGPR_VCC_LO,
   SRC_EXECZ,
@@ -71,11 +72,8 @@ const SPACES: Readonly<Partial<Record<FormatName, MemoryEffect['space']>>> = {
   LDSDIR: 'lds',
 };
 
-/**
- * FLAT_SCRATCH, which gfx9 names s[102:103]: every flat access sends it along (CDNA2 ISA 10.8). From CDNA3
- * and gfx10 on it is no SGPR.
- */
-const FLAT_SCRATCH: RegisterRange = { file: 'scalar', first: 102, dwords: 2 };
+/** Every flat access sends it along (CDNA2 ISA 10.8). */
+const FLAT_SCRATCH: RegisterRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };
 
 const isVectorFormat = ({ format }: Instruction): boolean => !/^(SOP|SMEM)/.test(format.name);
 
@@ -177,7 +175,10 @@ class Collector {
   addForm(): void {
     const { row, format, target } = this.#instruction;
     if (row.flags.message || format.name === 'EXP') this.#readsState.add('m0');
-    if (/^(FLAT|SCRATCH)$/.test(format.name) && target.flatScratchSgprs) this.#addRead(FLAT_SCRATCH, false);
+    if (/^(FLAT|SCRATCH)$/.test(format.name)) {
+      if (target.flatScratch === 'sgprs') this.#addRead(FLAT_SCRATCH, false);
+      if (target.flatScratch === 'hardwareRegisters') this.#readsState.add('flatScratchLow').add('flatScratchHigh');
+    }
     // Registers of images depend on dmask, their type, and the dimension.
     if (/^(MIMG|VSAMPLE)$/.test(format.name)) {
       for (const file of ['scalar', 'vector', 'accumulator'] as const) this.#readsAnyOf.add(file);

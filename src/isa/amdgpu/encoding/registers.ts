@@ -8,6 +8,8 @@ import type { OperandType } from './row.ts';
 export const VECTOR_REGISTER_COUNT = 256;
 export const SCALAR_REGISTER_COUNT = 128;
 export const SGPR_VCC_LO = 106;
+/** Where FLAT_SCRATCH is SGPRs (`Target.flatScratch`), the first of two. */
+export const SGPR_FLAT_SCRATCH_LO = 102;
 /** Where wave state keeps M0, on every target. */
 export const SGPR_M0 = 124;
 export const SGPR_EXEC_LO = 126;

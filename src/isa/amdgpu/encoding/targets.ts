@@ -15,8 +15,12 @@ export interface Target {
    * GRANULATED_WORKITEM_VGPR_COUNT).
    */
   readonly hasAccumulators: boolean;
-  /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
-  readonly architectedFlatScratch: boolean;
+  /**
+   * Where FLAT_SCRATCH is, the address of a wave's private memory: kernels set it up in two SGPRs (CDNA2 ISA
+   * 10.8) or in two hardware registers (RDNA2 ISA 5.8), or it is `architected`, and hardware does (RDNA3 ISA
+   * 3.4.8).
+   */
+  readonly flatScratch: 'sgprs' | 'hardwareRegisters' | 'architected';
   readonly packedWorkItemIds: boolean;
   /** Groups of VGPRs begin at an even one (CDNA2 ISA 3.6.4). */
   readonly alignedVgprs: boolean;
@@ -32,8 +36,6 @@ export interface Target {
    * ISA 3.5.3).
    */
   readonly workgroupIdsInTrapRegisters: boolean;
-  /** FLAT_SCRATCH is two SGPRs that every flat access sends along (CDNA2 ISA 10.8). */
-  readonly flatScratchSgprs: boolean;
   /** The scalar address of FLAT says that there is none. */
   readonly flatNamesNoScalar: boolean;
   /**
@@ -93,13 +95,12 @@ const GFX9: Traits = {
   waveSizes: [64],
   unifiedVgprs: false,
   hasAccumulators: false,
-  architectedFlatScratch: false,
+  flatScratch: 'sgprs',
   packedWorkItemIds: false,
   alignedVgprs: false,
   addsToWideFactors: true,
   maxScalarReads: 1,
   workgroupIdsInTrapRegisters: false,
-  flatScratchSgprs: true,
   flatNamesNoScalar: false,
   bufferResources: 'split',
   cacheScopes: false,
@@ -143,8 +144,7 @@ const GFX90A: Traits = {
 const GFX940: Traits = {
   ...GFX90A,
   families: ['gfx940', ...GFX90A.families],
-  architectedFlatScratch: true,
-  flatScratchSgprs: false,
+  flatScratch: 'architected',
   cacheScopes: true,
   matrixDenormals: 'kept',
   negatesDoubleProducts: true,
@@ -157,7 +157,7 @@ const GFX10: Traits = {
   families: ['gfx10'],
   waveSizes: [32, 64],
   maxScalarReads: 2,
-  flatScratchSgprs: false,
+  flatScratch: 'hardwareRegisters',
   flatNamesNoScalar: true,
   bufferResources: 'unified',
   gprIndexMode: false,
@@ -170,7 +170,7 @@ const GFX101: Traits = { ...GFX10, families: ['gfx101', 'gfx10'] };
 const GFX11: Traits = {
   ...GFX10,
   families: ['gfx11', 'gfx10'],
-  architectedFlatScratch: true,
+  flatScratch: 'architected',
   packedWorkItemIds: true,
   addsToWideFactors: false,
   bufferResources: 'wide',

@@ -4,7 +4,7 @@
  * `registers.ts` says. RDNA2 ISA 5.8 and RDNA3 ISA 3.4.8 for the numbers from gfx10 on.
  */
 import { WavewrightError } from '../../../base/errors.ts';
-import type { Value } from '../../../ir/types.ts';
+import type { StateSlot, Value } from '../../../ir/types.ts';
 import { ofFamily } from '../encoding/format.ts';
 import type { Family } from '../encoding/formats.ts';
 import { hardwareRegisterName } from '../encoding/hardware-register-names.ts';
@@ -20,7 +20,7 @@ const IB_STS = 7;
 const SH_MEM_BASES = 15;
 /** gfx94x. */
 const XCC_ID = 20;
-/** From gfx10 on; gfx11 sets them up before the kernel starts. */
+/** Where kernels set them up; what amdkfd saves when it preempts a wave shows that code reads them, too. */
 const FLAT_SCRATCH_LO = 20;
 const FLAT_SCRATCH_HI = 21;
 const HW_ID1 = 23;
@@ -98,16 +98,23 @@ const READERS: Readonly<Partial<Record<Family, Readers>>> = {
   },
 };
 
+const FLAT_SCRATCH_SLOTS: Readonly<Record<number, StateSlot>> = {
+  [FLAT_SCRATCH_LO]: 'flatScratchLow',
+  [FLAT_SCRATCH_HI]: 'flatScratchHigh',
+};
+
+const flatScratchSlot = ({ instruction: { target } }: InstructionBuilder, id: number): StateSlot | undefined =>
+  target.flatScratch === 'hardwareRegisters' ? FLAT_SCRATCH_SLOTS[id] : undefined;
+
 const readersOf = ({ instruction }: InstructionBuilder): Readers => ofFamily(READERS, instruction.families);
 
 function hardwareRegister(b: InstructionBuilder, id: number): Value {
+  const slot = flatScratchSlot(b, id);
+  if (slot) return b.state(slot);
   const read = readersOf(b)[id];
   if (!read) throw unsupported(b, id, 'read of');
   return read(b);
 }
-
-const isSetUpByKernel = ({ instruction: { target } }: InstructionBuilder): boolean =>
-  !target.flatScratchSgprs && !target.architectedFlatScratch;
 
 /** The selected bits of the selected register. Throws UNSUPPORTED for a register that is not modelled. */
 export function getRegister(b: InstructionBuilder): Value {
@@ -117,15 +124,18 @@ export function getRegister(b: InstructionBuilder): Value {
 
 /**
  * Replaces the selected bits by the low bits of `value`. Throws UNSUPPORTED for registers other than MODE,
- * TRAPSTS and, where kernels set it up, FLAT_SCRATCH, which private memory is found without.
+ * TRAPSTS and, where kernels set it up, FLAT_SCRATCH, without which the emulator finds private memory.
  */
 export function setRegister(b: InstructionBuilder, value: Value): void {
   const { id, offset, mask } = registerField(b);
-  if ((id === FLAT_SCRATCH_LO || id === FLAT_SCRATCH_HI) && isSetUpByKernel(b)) return;
   const isWritable = (id === MODE || id === TRAPSTS) && readersOf(b)[id] !== undefined;
-  if (!isWritable) throw unsupported(b, id, 'write to');
-  const slot = id === MODE ? 'mode' : 'trapsts';
+  const slot = flatScratchSlot(b, id) ?? (isWritable ? (id === MODE ? 'mode' : 'trapsts') : undefined);
+  if (!slot) throw unsupported(b, id, 'write to');
   const selected = mask << offset;
+  if (selected === -1) {
+    b.setState(slot, value);
+    return;
+  }
   const kept = b.and(b.state(slot), b.i32(~selected));
   b.setState(slot, b.or(kept, b.and(b.shl(value, offset), b.i32(selected))));
 }
