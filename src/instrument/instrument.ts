@@ -25,6 +25,7 @@ import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
 import { linkCodeObject } from '../linker/link.ts';
 import type { Preamble } from './kernel/preamble.ts';
+import { callWays } from './layout/call-ways.ts';
 import type { CodeItem } from './layout/code-item.ts';
 import { CodeSource, copiedRelocation } from './layout/code-source.ts';
 import { type CodeEntry, compose, type EditStep } from './layout/compose.ts';
@@ -243,7 +244,7 @@ export class CodeRewriter {
       return typeof step === 'string' ? undefined : step;
     };
     const target = targetFor(this.#codeObject.target.processor);
-    const apart = keepHazardsApart({ items, original, target });
+    const apart = keepHazardsApart({ items, original, target, calls: callWays(this.lifted) });
     const laidOut = layOutCode([...apart.items, padding], this.#textAddress, code);
     const newEntries = new Map([...entryLabels].map(([entry, label]) => [entry, laidOut.addressOf(label)]));
     return { laidOut, newEntries, nopCount: apart.nopCount };

@@ -113,6 +113,34 @@ test('as many wait states as are missing, where the payload ends', () => {
   assert.equal(nopCount, 1);
 });
 
+for (const [where, lines, at, side, added] of [
+  ['in front of a call', 'CALL s_endpgm FUNCTION STORE RETURN', /s_swappc/, 'before', 's_nop 3'],
+  ['at a return', 'CALL STORE s_endpgm FUNCTION RETURN', /s_setpc/, 'before', 's_nop 3'],
+  [
+    'where a function goes on with another',
+    'CALL STORE s_endpgm FUNCTION s_branch g OTHER RETURN',
+    /s_branch/,
+    'before',
+    's_nop 2',
+  ],
+] as const) {
+  test(`as many wait states as are missing ${where}, in the other function`, () => {
+    const texts = {
+      CALL: `s_getpc_b64 s[30:31]\ns_add_u32 s30, s30, f@rel32@lo+4\ns_addc_u32 s31, s31, f@rel32@hi+12\ns_swappc_b64 s[30:31], s[30:31]\n`,
+      FUNCTION: 'f:\n',
+      OTHER: 'g:\n',
+      STORE: 'global_store_dword v10, v11, s[22:23]\n',
+      RETURN: 's_setpc_b64 s[30:31]\n',
+    };
+    const text = lines
+      .replace(/[A-Z]+/g, (name) => texts[name as keyof typeof texts])
+      .replace(/(endpgm|branch g) /g, '$1\n');
+    const made = instrumented(text, 'v_readlane_b32 s23, v30, 1', side, { at });
+    assert.deepEqual([made.findings, made.nopCount], [[], 1]);
+    assert.ok(made.texts.includes(added), made.texts.join('; '));
+  });
+}
+
 test('code without payloads stays as it is, be it wrong', () => {
   const lines = 'v_readlane_b32 s23, v30, 1\nglobal_store_dword v10, v11, s[22:23]';
   const { texts, nopCount } = instrumented(lines, 's_nop 0', 'before', { at: /^$/ });

@@ -6,12 +6,13 @@ import { assert } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { type BasicBlock, basicBlocks, blockGraph, type Followed } from '../../flow/blocks.ts';
 import { solveDataFlow } from '../../flow/data-flow.ts';
-import type { FlowGraph } from '../../flow/graph.ts';
+import { type FlowGraph, graphOf } from '../../flow/graph.ts';
 import type { Effects } from '../../ir/effects.ts';
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import { HazardState, type MissingWait } from '../../lift/hazards.ts';
+import type { CallWays, FunctionEnd } from './call-ways.ts';
 import { becomesCode, type CodeItem, endsFlow, type InstructionItem, isGlued, isPayload } from './code-item.ts';
 import { PayloadCode, type PayloadItem, type PayloadLabel } from './payload-code.ts';
 
@@ -27,6 +28,8 @@ export interface SeamInput {
   /** Those with original addresses. */
   readonly original: (address: number) => AmdgpuStep | undefined;
   readonly target: Target;
+  /** How control goes between functions; undefined where none calls another. */
+  readonly calls?: CallWays | undefined;
 }
 
 export interface SeamCode {
@@ -38,15 +41,16 @@ export interface SeamCode {
 /**
  * The items with what keeps hazards apart, over all ways through them; code without payloads
  * stays as it is.
- * Behind calls and at entries nothing is known to be near, as compilers have it. Time is linear in the items,
- * but for loops, which are looked at until nothing changes.
+ * Calls and returns are ways like others, as far as it is known where they go; at entries from elsewhere, and
+ * behind what is called there, nothing is known to be near, as compilers have it. Time is linear in the
+ * items, but for loops, which are looked at until nothing changes.
  */
 export function keepHazardsApart(input: SeamInput): SeamCode {
   const { items } = input;
   if (!items.some(isPayload)) return { items, nopCount: 0 };
   const nothing = HazardState.nothing();
   const parts = new SeamParts(input, nothing).of(items);
-  const { cures, changed } = new Seams({ items, parts, entries: [], target: input.target, nothing }).pass(nothing);
+  const { cures, changed } = new Seams({ ...input, parts, entries: [], nothing }).pass(nothing);
   return withCures(items, cures, changed);
 }
 
@@ -103,7 +107,10 @@ interface SeamsInput {
   readonly entries: readonly number[];
   readonly target: Target;
   readonly nothing: HazardState;
+  readonly calls?: SeamInput['calls'];
 }
+
+type SeamNode = BasicBlock<ItemRun> | FunctionEnd;
 
 class Seams {
   readonly #items: readonly SeamItem[];
@@ -113,21 +120,24 @@ class Seams {
   readonly #blocks: readonly BasicBlock<ItemRun>[];
   readonly #graph: FlowGraph;
 
-  constructor({ items, parts, entries, target, nothing }: SeamsInput) {
+  constructor({ items, parts, entries, target, nothing, calls }: SeamsInput) {
     this.#items = items;
     this.#parts = parts;
     this.#target = target;
     this.#nothing = nothing;
-    this.#blocks = this.#findBlocks();
+    const places = new Map<PayloadLabel | number, number>();
+    this.#blocks = this.#findBlocks(places);
     const isEntry = ({ instructions: [run] }: BasicBlock<ItemRun>): boolean => entries.includes(run!.first);
-    this.#graph = blockGraph(this.#blocks, entries.length === 0 ? [] : this.#blocks.filter(isEntry));
+    this.#graph = calls
+      ? this.#graphWith(calls, places)
+      : blockGraph(this.#blocks, entries.length === 0 ? [] : this.#blocks.filter(isEntry));
   }
 
   /** `entry`: what is known where control comes from elsewhere. */
   pass(entry: HazardState): SeamWork {
     const cures = new Map<number, Cure[]>();
     const changed = new Map<number, PayloadCode>();
-    const incoming = this.#blocks.length === 1 ? [entry] : this.#incoming(entry);
+    const incoming = this.#graph.size === 1 ? [entry] : this.#incoming(entry);
     let behind = entry;
     for (const { index: block, instructions } of this.#blocks) {
       let state = incoming[block]!;
@@ -146,7 +156,8 @@ class Seams {
       equals: (a, b) => a === b,
       transfer: (block, before) => {
         let state = before;
-        for (const { first, end } of this.#blocks[block]!.instructions) {
+        // Ends of functions are nodes behind the blocks.
+        for (const { first, end } of this.#blocks[block]?.instructions ?? []) {
           for (let index = first; index < end; index++) {
             const part = this.#parts[index];
             if (part) state = part instanceof AmdgpuStep ? state.afterInCode(part) : part.behind(state).behind;
@@ -183,8 +194,25 @@ class Seams {
     return state.afterInCode(part, states);
   }
 
-  #findBlocks(): BasicBlock<ItemRun>[] {
-    const places = new Map<PayloadLabel | number, number>();
+  /** The blocks, then the ends of functions. */
+  #graphWith({ entered, ends }: CallWays, places: ReadonlyMap<PayloadLabel | number, number>): FlowGraph {
+    const byFirst = new Map(this.#blocks.map((block) => [block.instructions[0]!.first, block]));
+    const endsOf = new Map(ends.flatMap((end) => end.returns.map((address) => [address, end] as const)));
+    const behind = new Map<number, SeamNode>();
+    const waysOf = (block: BasicBlock<ItemRun>): (SeamNode | undefined)[] => {
+      const last = this.#items[block.instructions.at(-1)!.end - 1]!;
+      const origin = 'origin' in last ? last.origin : undefined;
+      if (origin === undefined) return [block.next, block.target];
+      if (block.next) behind.set(origin, block.next);
+      const callees = (entered.get(origin) ?? []).map((entry) => byFirst.get(places.get(entry) ?? -1));
+      return [block.next, block.target, endsOf.get(origin), ...callees];
+    };
+    const ways = new Map<SeamNode, (SeamNode | undefined)[]>(this.#blocks.map((block) => [block, waysOf(block)]));
+    for (const end of ends) ways.set(end, [...end.endOf, ...end.calls.map((address) => behind.get(address))]);
+    return graphOf<SeamNode>([...ways.keys()], [], (node) => ways.get(node)!);
+  }
+
+  #findBlocks(places: Map<PayloadLabel | number, number>): BasicBlock<ItemRun>[] {
     const runs = this.#runs(places);
     const code = new Map<number, Followed<ItemRun>>();
     for (const [number, run] of runs.entries()) {
