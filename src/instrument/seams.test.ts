@@ -156,6 +156,16 @@ test('nothing comes between the instructions of a clause', () => {
   assert.deepEqual(findings, []);
 });
 
+test('what an instruction inside of a clause needs comes before the clause', () => {
+  const lines = 's_clause 0x1\nlds_direct_load v2 wait_vdst:15\nlds_direct_load v5 wait_vdst:15';
+  const options = { processor: 'gfx1100', at: /s_clause/ };
+  const { texts, nopCount } = instrumented(lines, 'v_add_f32_e32 v9, v5, v5', 'before', options);
+  assert.equal(nopCount, 1);
+  assert.deepEqual(texts.slice(0, 3), [
+    ...['v_add_f32_e32 v9, v5, v5', 's_waitcnt_depctr depctr_va_vdst(0)', 's_clause 0x1'],
+  ]);
+});
+
 test('wait states between two entries of a kernel leave each its place', () => {
   // The first entry's code fits between them with its payloads, and not with the wait states of these.
   const count = 14;
