@@ -319,6 +319,22 @@ test('payloads say what they change of the application', () => {
   assert.deepEqual(listing(allocated(b.payload(), point(''))), ['v_mov_b32_e32 v3, 0']);
 });
 
+test('private memory keeps as many registers as there is room for', () => {
+  const allocated = (count: number): PayloadAllocation | Refusal => {
+    const b = builder();
+    for (let i = 0; i < count; i++) b.emit`v_mov_b32_e32 ${b.vector()}, 0`;
+    const memory = { kind: 'memory', startBytes: 16, flatScratch: undefined } as const;
+    return new Allocator([b.payload()], { ...plan(), memory }).allocate(point('s0-5'));
+  };
+  const served = allocated(128);
+  assert.equal(served.kind === 'allocation' && served.home, 'memory');
+  const refused = allocated(129);
+  assert.match(
+    `${refused.kind === 'refusal' && refused.reason}`,
+    /129 vector registers are more than memory is kept for/,
+  );
+});
+
 test('what costs waves is taken where nothing else is free, not before', () => {
   const b = builder();
   const [count, other] = [b.scalar(), b.vector()];

@@ -22,7 +22,7 @@ export interface MemoryHome {
 export type VectorHome = { readonly kind: 'accumulators' } | MemoryHome;
 
 /** Dwords of a lane that a payload can have in memory. */
-export const MEMORY_HOME_DWORDS = 64;
+export const MEMORY_HOME_DWORDS = 128;
 const DWORD_BYTES = 4;
 export const MEMORY_HOME_BYTES = DWORD_BYTES * MEMORY_HOME_DWORDS;
 /** Without a register for the address: 13 bits with a sign (CDNA3 ISA 9.6, RDNA3 ISA 15.13). */
