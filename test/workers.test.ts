@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { after, test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
