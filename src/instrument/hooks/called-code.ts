@@ -6,6 +6,7 @@ import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import { analyzeFunction, type FunctionAnalysis } from '../../lift/function-analysis.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
@@ -33,10 +34,6 @@ export const CALL_REGISTERS = { resource: 0, resourceDwords: 4, returnAddress: 3
  * LLVM assumes there (AMDGPUResourceUsageAnalysis).
  */
 const ASSUMED_STACK_BYTES = 16_384;
-const FRAME_POINTER = 33;
-const MOST_ACCESS_BYTES = 16;
-/** Offsets from it on are negative. */
-const MOST_OFFSET_BYTES = 4096;
 
 /**
  * What a call of the function at an address of the hooks' image does, or why it is never called. Markers, by
@@ -59,9 +56,9 @@ export function calledCode(
     if (why !== undefined) return { rejected: `${why} ('${step.text()}', in code that it calls)` };
   }
   const isRecursive = [...functions].some((each) => [...each.callees].some((callee) => reachesBack(callee, each)));
-  const frames = [...functions].map((each) => frameBytes(each, processor));
-  const isKnown = reached.isComplete && !isRecursive && !frames.includes(undefined);
-  const sum = frames.reduce<number>((total, bytes = 0) => total + bytes, 0);
+  const frames = [...functions].map((each) => frameOf(code, each));
+  const isKnown = reached.isComplete && !isRecursive && frames.every(({ isStackKnown }) => isStackKnown);
+  const sum = frames.reduce((total, { stackBytes }) => total + stackBytes, 0);
   const own = steps.flatMap(({ offset }) => markers.get(offset) ?? []);
   const made = own.flatMap(({ registers }) => registers.filter(({ role }) => role !== 'read'));
   return {
@@ -75,31 +72,13 @@ export function calledCode(
 
 const reachesBack = (from: LiftedFunction, to: LiftedFunction): boolean => from.reaches().functions.has(to);
 
-/**
- * Of a lane; undefined where it is not known. A function moves the stack pointer by its frame, and one that
- * calls nothing may use memory behind the pointer without that.
- */
-function frameBytes({ blocks }: LiftedFunction, processor: string): number | undefined {
-  const steps = blocks.flatMap(({ instructions }) => instructions);
-  const uses = (ranges: readonly PhysicalRange[], register: number): boolean =>
-    ranges.some(({ file, first, dwords }) => file === 'scalar' && first <= register && register < first + dwords);
-  let [moved, accessed] = [0, 0];
-  let isAddressTaken = false;
-  for (const step of steps) {
-    const { reads, writes, memory } = step.effects;
-    const readsPointer = [CALL_REGISTERS.stackPointer, FRAME_POINTER].some((each) => uses(reads, each));
-    if (uses(writes, CALL_REGISTERS.stackPointer)) {
-      const by = constantOf(step);
-      // Without a constant it is the frame pointer that comes back, or an array whose size the run tells.
-      if (by !== undefined) moved += Math.abs(by);
-      else if (!uses(reads, FRAME_POINTER)) return undefined;
-    } else if (readsPointer && memory.length > 0) accessed = Math.max(accessed, offsetOf(step) + MOST_ACCESS_BYTES);
-    else if (readsPointer && !uses(writes, FRAME_POINTER)) isAddressTaken = true;
-  }
-  if (isAddressTaken && moved === 0) return undefined;
-  const scale = targetFor(processor).flatScratch === 'architected' ? 1 : (steps[0]?.instruction.waveSize ?? 64);
-  return Math.ceil(moved / scale) + accessed;
-}
+/** What a function itself has of the stack. */
+const frameOf = ({ codeObject }: LiftedCode, { entry, endAddress, waveSize }: LiftedFunction): FunctionAnalysis =>
+  analyzeFunction({
+    bytes: codeObject.elf.read(BigInt(entry), endAddress - entry, 'a function of hooks'),
+    ...{ address: BigInt(entry), processor: codeObject.target.processor, waveSize },
+    readConstant: () => undefined,
+  });
 
 function readsOf(entry: LiftedFunction): bigint {
   const first = entry.entryBlock!.instructions[0]!;
@@ -107,20 +86,6 @@ function readsOf(entry: LiftedFunction): bigint {
   entry.liveBefore(first);
   entry.findReads();
   return entry.reads!.active;
-}
-
-function constantOf({ instruction }: AmdgpuStep): number | undefined {
-  for (const [index] of instruction.row.operands.entries()) {
-    const operand = instruction.operand(index);
-    if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value));
-  }
-  return undefined;
-}
-
-/** Of a memory access, beside its registers; below the pointer there is what the caller has. */
-function offsetOf({ instruction }: AmdgpuStep): number {
-  const offset = instruction.has('offset') ? instruction.field('offset') : 0;
-  return offset < MOST_OFFSET_BYTES ? offset : 0;
 }
 
 /** The numbered registers that steps write; neighbours become one range. */
