@@ -7,7 +7,10 @@ import type { Target } from '../../src/isa/amdgpu/encoding/targets.ts';
 
 export function encodedWords(encoding: Encoding, target: Target, values: FieldValues): number[] {
   const { masks, values: fixed } = fixedBits(encoding, target);
-  return encodeFields(encoding.format, encoding.opcode, values).map((word, i) => {
+  const { format, opcode, row } = encoding;
+  // LLVM takes any number for a result that there is not, and writes 0.
+  const isAbsent = format.name === 'DS' && 'vdst' in values && !row.operands.some(({ field }) => field === 'vdst');
+  return encodeFields(format, opcode, isAbsent ? { ...values, vdst: 0 } : values).map((word, i) => {
     const mask = masks[i] ?? 0;
     return ((word & ~mask) | ((fixed[i] ?? 0) & mask)) >>> 0;
   });
