@@ -45,7 +45,8 @@ export function fullSave(codeObject: CodeObject, kernelName: string): FullSave |
   const indices = new Map(addresses.map((address, index) => [address, index]));
   const state = everythingIsLive(code);
   const first = allocator.allocate(state);
-  if (first.kind === 'refusal') return undefined;
+  // What it would keep elsewhere is what it keeps itself.
+  if (first.kind === 'refusal' || first.sources.borrowed > 0) return undefined;
   const instrumented = rewriter.rewrite({
     edit: ({ offset }) => {
       const index = indices.get(offset);

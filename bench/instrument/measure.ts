@@ -1,5 +1,6 @@
 /** One kernel, rewritten in all ways: what each costs, checked against what the kernel does natively. */
 import { createHash } from 'node:crypto';
+import { WavewrightError } from '../../src/base/errors.ts';
 import { parseElf } from '../../src/elf/elf.ts';
 import type { Coverage } from '../../src/instrument/index.ts';
 import { readPcMap } from '../../src/instrument/instrument.ts';
@@ -62,7 +63,14 @@ async function measureVariant(own: Native, variant: Variant, failures: string[])
   const { user, system } = process.threadCpuUsage(cpu);
   const hostMs = (user + system) / 1000;
   if (!rewritten) return { ...NOTHING, variant: variant.name, missing: 'not to be rewritten so' };
-  const run = execute(workload, rewritten.bytes, rewritten.observer);
+  let run: Execution;
+  try {
+    run = execute(workload, rewritten.bytes, rewritten.observer);
+  } catch (error) {
+    if (!(error instanceof WavewrightError)) throw error;
+    failures.push(`${workload.name} ${workload.processor}, ${variant.name}: ${error.message}`);
+    return { ...NOTHING, variant: variant.name, missing: error.code };
+  }
   const map = readPcMap(parseElf(rewritten.bytes))!;
   for (const what of differences(own, run, map, rewritten)) {
     failures.push(`${workload.name} ${workload.processor}, ${variant.name}: ${what}`);
