@@ -9,6 +9,7 @@ import { readTraceFile } from '../src/instrument/index.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { kernelText } from './kernel-rig.test-support.ts';
+import { assertSameLines } from './line-differences.test-support.ts';
 import { accessText, type KernelCase, observeNatively, runWithTools } from './tool-runs.test-support.ts';
 
 /** Dwords of a descriptor besides the address. */
@@ -133,7 +134,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
         const { address: pc, space } = points[point]!;
         return { pc, lane, space, address: value };
       });
-      assert.equal(accessText(found), accessText(native));
+      assertSameLines(accessText(found), accessText(native));
       assert.ok(found.length > 0);
       const lanes = coalescing!.tables[0]!.rows.reduce((sum, row) => sum + Number(row[6]), 0);
       assert.equal(lanes, native.filter(({ space }) => space === 'global').length);

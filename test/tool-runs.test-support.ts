@@ -86,14 +86,14 @@ export interface Access {
  * Accesses as sorted text. Buffers are elsewhere where the code is larger, all by as much: global addresses
  * count from the lowest one.
  */
-export function accessText(accesses: readonly Omit<Access, 'isFirst'>[]): string {
+export function accessText(accesses: readonly Omit<Access, 'isFirst'>[]): readonly string[] {
   const isGlobal = ({ space }: Pick<Access, 'space'>): boolean => space === 'global' || space === 'flat';
   const lowest = accesses.filter(isGlobal).reduce((low, { address }) => (address < low ? address : low), 2n ** 64n);
   const lines = accesses.map((each) => {
     const address = isGlobal(each) ? each.address - lowest : each.address;
     return `${each.pc} ${each.lane} ${address}`;
   });
-  return lines.sort().join('\n');
+  return lines.sort();
 }
 
 /** What only the reference executor tells of a native run. */

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { Cell } from '../src/instrument/index.ts';
 import { readTraceFile } from '../src/instrument/index.ts';
 import type { ToolReport } from '../src/tools/tool-session.ts';
+import { assertSameLines } from './line-differences.test-support.ts';
 import {
   accessText,
   isVector,
@@ -81,7 +82,7 @@ for (const processor of TARGETS) {
         const { address: pc, space } = points[point]!;
         return { pc, lane, space, address: value };
       });
-      assert.equal(accessText(found), accessText(observeNatively(each).accesses));
+      assertSameLines(accessText(found), accessText(observeNatively(each).accesses));
       assert.ok(found.length > 0);
     });
   }

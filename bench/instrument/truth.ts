@@ -2,6 +2,7 @@
 import { type Cell, readTraceFile, type ToolResult } from '../../src/instrument/index.ts';
 import { runsOncePerWave } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
 import type { ToolReport } from '../../src/tools/tool-session.ts';
+import { lineDifferences } from '../../test/line-differences.test-support.ts';
 import { accessText, type Observed, observeNatively } from '../../test/tool-runs.test-support.ts';
 import type { Execution } from './execution.ts';
 import type { Workload } from './workloads.ts';
@@ -95,8 +96,9 @@ export class Truth {
     const isTraced = ({ pc, isFirst }: Observed['accesses'][number]): boolean =>
       (traced.get(pc)?.length ?? 0) > (isFirst ? 0 : 1);
     const expected = this.#observe().accesses.filter(isTraced);
-    if (accessText(found) === accessText(expected)) return;
-    yield `${found.length} accesses are traced, the emulator sees ${expected.length}, or others`;
+    const [first] = lineDifferences(accessText(found), accessText(expected));
+    if (first === undefined) return;
+    yield `${found.length} accesses are traced, the emulator sees ${expected.length}; ${first}`;
   }
 
   #observe(): Observed {

@@ -12,6 +12,7 @@ import type { AmdgpuStep } from '../../src/isa/amdgpu/step.ts';
 import { type LiftedCode, liftCodeObject } from '../../src/lift/lifted-code.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
+import { assertSameLines } from '../line-differences.test-support.ts';
 import { isVector, LEFT_OUT, nameIn } from '../tool-runs.test-support.ts';
 import {
   type CountedRun,
@@ -117,7 +118,7 @@ async function testAccesses(native: Native): Promise<void> {
   }
   const accesses = records.map(({ point, lane, value }) => ({ pc: points[point]!.address, lane, address: value }));
   const expected = await nativeAccesses(native.image, isAsked);
-  assert.deepEqual(image.accessText(accesses.filter(({ pc }) => isAsked(pc))), expected);
+  assertSameLines(image.accessText(accesses.filter(({ pc }) => isAsked(pc))), expected);
   assert.ok(expected.length > 0);
 }
 
