@@ -1,4 +1,4 @@
-/** Operations of no bytes, files that end too soon, rings that are full, and orders of many queues. */
+/** What devices have and give, operations of no bytes, files that end too soon, and rings that are full. */
 import assert from 'node:assert/strict';
 import { Fence } from '../core/fence.ts';
 import { waitForAll, waitForAny } from '../core/semaphore.ts';
@@ -19,6 +19,56 @@ import { integersOf } from './readback.test-support.ts';
 
 const ONE = Uint8Array.of(1);
 const NONE = new Uint8Array(0);
+
+export const AllocationBoundsTest: Group = {
+  MoreThanThereIs: ({ device }) => {
+    const { heaps, statistics } = device.allocator;
+    for (const [heapIndex, { memoryType, maxAllocationBytes }] of heaps.entries()) {
+      const params = { memoryType };
+      const found = device.queryCompatibility(params, maxAllocationBytes + 1);
+      if (heapIndex === 0) assert.deepEqual([found.flags.bits, found.heapIndex], [0, undefined]);
+      assert.throws(() => device.allocate(maxAllocationBytes + 1, { ...params, label: 'huge' }), {
+        status: 'RESOURCE_EXHAUSTED',
+        message: RegExp(`'huge' of ${maxAllocationBytes + 1} bytes`),
+      });
+    }
+    assert.throws(() => device.allocate(-1), { status: 'INVALID_ARGUMENT', message: /a buffer of -1 bytes/ });
+    assert.throws(() => device.allocate(2 ** 53), { status: 'INVALID_ARGUMENT' });
+    assert.deepEqual(device.allocator.statistics, statistics);
+  },
+  Alignments: ({ device }) => {
+    for (const minAlignmentBytes of [1, 64, 4096, 2 ** 16]) {
+      using buffer = device.allocate(16, { minAlignmentBytes });
+      const { address = 0n } = buffer.allocation.storage;
+      assert.equal(address % BigInt(minAlignmentBytes), 0n);
+    }
+    for (const minAlignmentBytes of [0, 3, -64, 1.5]) {
+      const message = /an alignment of \S+ bytes, expected a power of two/;
+      assert.throws(() => device.allocate(16, { minAlignmentBytes }), { status: 'INVALID_ARGUMENT', message });
+    }
+  },
+};
+
+export const DescriptionTest: Group = {
+  QueriesAndDescription: ({ device, subject }) => {
+    const { physicalDevices, queues } = device;
+    assert.equal(device.query('hal.device', 'concurrency'), queues.length);
+    assert.equal(device.query('hal.dispatch', 'concurrency'), physicalDevices[0]!.computeUnitCount);
+    const driver = device.name.split(':')[0]!;
+    assert.deepEqual(
+      [driver, `${driver[0]}*`, '*', 'x*', ''].map((glob) => device.query('hal.device.id', glob)),
+      [1, 1, 1, 0, 0],
+    );
+    for (const { formats } of physicalDevices) {
+      for (const format of formats) assert.equal(device.query('hal.executable.format', format), 1);
+    }
+    assert.equal(device.query('hal.executable.format', 'gfx000'), 0);
+    assert.throws(() => device.query('hal.device', 'colour'), { status: 'NOT_FOUND', message: /hal.device :: colour/ });
+    const { devices, heaps } = JSON.parse(JSON.stringify(device.describe()));
+    assert.deepEqual([devices.length, heaps.length], [physicalDevices.length, device.allocator.heaps.length]);
+    for (const { executes } of devices) assert.equal(executes, subject.tags.includes('execution'));
+  },
+};
 
 export const ZeroLengthTest: Group = {
   Transfers: async (world) => {

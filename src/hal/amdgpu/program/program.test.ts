@@ -9,7 +9,7 @@ import { conformanceCode, createRegistry } from '../../conformance/subject.test-
 import { seededIntegers } from '../../core/random.ts';
 import type { LogicalDevice } from '../../devices/logical-device.ts';
 import { HostQueue } from '../host-queue.ts';
-import { BLOCK, COMMAND, COMMAND_FLAG, DISPATCH, OPCODE, STRATEGY } from './abi.ts';
+import { BLOCK, COMMAND, COMMAND_FLAG, DISPATCH, OPCODE, STRATEGY, UPDATE } from './abi.ts';
 import { encodeSpan, measureSpan, type ProgramBindings } from './block-processor.ts';
 import { CommandBlock, type CommandProgram } from './program.ts';
 import { validateProgram } from './program-validation.ts';
@@ -110,6 +110,34 @@ test('blocks are filled, split and counted', async () => {
   assert.equal(waiting.length, 1);
   for (let i = 0; i < 3; i++) await device.queue().execute({ commands, bindings: [total] });
   assert.deepEqual(await integersOf(device, total), [3 * 202]);
+});
+
+test('programs of nothing, of barriers and of contents', async () => {
+  await using bench = await benchOf();
+  const { device, queue } = bench;
+  const firstOf = (build: Parameters<LogicalDevice['record']>[1]) => {
+    const program = queue.programOf(device.record({}, build));
+    assert.deepEqual([findingsOf(program), program.blocks.length], [[], 1]);
+    const block = program.blocks[0]!;
+    const counts = [BLOCK.maxPackets, BLOCK.maxKernargBytes, BLOCK.dataBytes].map((at) => block.field32(at));
+    return { program, block, opcodes: opcodesOf(block), counts };
+  };
+  const empty = firstOf(() => {});
+  assert.deepEqual([empty.opcodes, empty.counts], [[OPCODE.return], [0, 0, 0]]);
+  const barrier = firstOf((commands) => commands.barrier());
+  assert.deepEqual([barrier.opcodes, barrier.counts[0]], [[OPCODE.barrier, OPCODE.return], 0]);
+  using buffer = device.allocate(8);
+  const contents = [Uint8Array.of(1, 2, 3), Uint8Array.of(4, 5)];
+  const updates = firstOf((commands) => {
+    for (const each of contents) commands.update({ contents: each, target: buffer }).barrier();
+  });
+  const ordinals = commandsOf(updates.block)
+    .filter((at) => updates.block.bytes[at] === OPCODE.update)
+    .map((at) => Number(updates.block.view.getBigUint64(at + UPDATE.data, true)));
+  assert.deepEqual(
+    [ordinals, updates.program.data.map((each) => [...each])],
+    [[0, 1], contents.map((each) => [...each])],
+  );
 });
 
 test('what is wrong with a program is said, all of it', async () => {
