@@ -11,6 +11,7 @@ import {
   formatTargetId,
   parseTargetId,
   type TargetId,
+  targetMismatches,
 } from './target-id.ts';
 
 const targetIds: fc.Arbitrary<TargetId> = fc.constantFrom(...PROCESSORS).chain((processor) =>
@@ -86,6 +87,20 @@ test('a generic processor runs on its members from the version that includes the
   );
   assert.match(explainIncompatibility(code('gfx9-generic', 1), parseTargetId('gfx90a'))!, /not for gfx90a/);
   assert.match(explainIncompatibility(code('gfx1103'), parseTargetId('gfx11-generic'))!, /not for gfx11-generic/);
+});
+
+test('everything that does not fit is named', () => {
+  const named = (text: string, agent: string, genericVersion = 0) =>
+    targetMismatches(code(text, genericVersion), parseTargetId(agent)).map(({ mismatch }) => mismatch);
+  assert.deepEqual(named('gfx90a:sramecc-:xnack+', 'gfx90a:sramecc+:xnack-'), ['xnack', 'sramecc']);
+  assert.deepEqual(named('gfx908:xnack+', 'gfx90a:xnack-'), ['processor', 'xnack']);
+  assert.deepEqual(named('gfx9-generic', 'gfx1100', 1), ['generic family']);
+  assert.deepEqual(named('gfx11-generic', 'gfx1100', 0), ['generic version']);
+  assert.deepEqual(named('gfx11-generic', 'gfx1100', 1), []);
+  assert.equal(
+    explainIncompatibility(code('gfx908:xnack+'), parseTargetId('gfx90a:xnack-')),
+    'it was built for gfx908, not for gfx90a, and it was built with xnack on, the agent has it off',
+  );
 });
 
 test('code always runs on an agent of its own target', () => {

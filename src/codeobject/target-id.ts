@@ -76,25 +76,43 @@ export interface CodeObjectTarget extends TargetId {
   genericVersion: number;
 }
 
+/** What of a target keeps code from running, by the names that IREE's error has. */
+export type TargetMismatch = 'processor' | 'generic family' | 'generic version' | 'sramecc' | 'xnack';
+
 /**
- * Why code built for `code` cannot run on `agent`; `undefined` when it can. The processor must be the same,
- * or a generic one that includes the agent's; a feature that is on or off must equal the agent's. `any` on
- * either side matches.
+ * Everything of the target that keeps code built for `code` from running on `agent`, with why; empty when it
+ * runs. The processor must be the same, or a generic one that includes the agent's; a feature that is on or
+ * off must equal the agent's. `any` on either side matches.
  */
-export function explainIncompatibility(code: CodeObjectTarget, agent: TargetId): string | undefined {
-  if (code.processor !== agent.processor) {
-    const generic = processorNamed(agent.processor)?.generic;
-    if (generic?.name !== code.processor) return `it was built for ${code.processor}, not for ${agent.processor}`;
-    if (code.genericVersion < generic.sinceVersion) {
-      const needed = `version ${generic.sinceVersion} or higher`;
-      return `it was built for version ${code.genericVersion} of ${code.processor}, ${agent.processor} needs ${needed}`;
-    }
-  }
+export function targetMismatches(
+  code: CodeObjectTarget,
+  agent: TargetId,
+): { readonly mismatch: TargetMismatch; readonly reason: string }[] {
+  const found = processorMismatch(code, agent);
   for (const feature of ['xnack', 'sramecc'] as const) {
     const wanted = code[feature];
-    if (wanted !== 'on' && wanted !== 'off') continue;
-    const found = agent[feature];
-    if (found !== 'any' && found !== wanted) return `it was built with ${feature} ${wanted}, the agent has it ${found}`;
+    const has = agent[feature];
+    if ((wanted !== 'on' && wanted !== 'off') || has === 'any' || has === wanted) continue;
+    found.push({ mismatch: feature, reason: `it was built with ${feature} ${wanted}, the agent has it ${has}` });
   }
-  return undefined;
+  return found;
+}
+
+function processorMismatch(code: CodeObjectTarget, agent: TargetId): ReturnType<typeof targetMismatches> {
+  if (code.processor === agent.processor) return [];
+  const generic = processorNamed(agent.processor)?.generic;
+  if (generic?.name !== code.processor) {
+    const mismatch = processorNamed(code.processor)?.isGeneric ? 'generic family' : 'processor';
+    return [{ mismatch, reason: `it was built for ${code.processor}, not for ${agent.processor}` }];
+  }
+  if (code.genericVersion >= generic.sinceVersion) return [];
+  const needed = `version ${generic.sinceVersion} or higher`;
+  const built = `it was built for version ${code.genericVersion} of ${code.processor}`;
+  return [{ mismatch: 'generic version', reason: `${built}, ${agent.processor} needs ${needed}` }];
+}
+
+/** The reasons of `targetMismatches` in a sentence; `undefined` when the code can run. */
+export function explainIncompatibility(code: CodeObjectTarget, agent: TargetId): string | undefined {
+  const found = targetMismatches(code, agent);
+  return found.length === 0 ? undefined : found.map(({ reason }) => reason).join(', and ');
 }

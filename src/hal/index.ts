@@ -54,7 +54,15 @@ export {
   type OpenOptions,
 } from './devices/driver.ts';
 export { type DeviceDescription, LogicalDevice, type SemaphoreParams } from './devices/logical-device.ts';
-export { ExecutableExport, type ExportInfo, type ExportParameter, HalExecutable } from './executables/executable.ts';
+export {
+  type ExecutableConstants,
+  ExecutableExport,
+  type ExportInfo,
+  type ExportParameter,
+  HalExecutable,
+  type CodeLoadOptions,
+} from './executables/executable.ts';
+export { ExecutableCache, type ExecutableCacheOptions } from './executables/executable-cache.ts';
 export {
   type LocalBinding,
   type LocalFunction,

@@ -5,8 +5,10 @@ import type { ContainerOptions } from '../../codeobject/container.ts';
 import { isHiddenArgument } from '../../codeobject/hidden-arguments.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
 import type { KernelArgument } from '../../codeobject/metadata.ts';
-import { parseTargetId } from '../../codeobject/target-id.ts';
+import { processorNamed } from '../../codeobject/processors.ts';
+import { formatTargetId, parseTargetId, type TargetId } from '../../codeobject/target-id.ts';
 import type { Executable } from '../../hsa/executables/executable.ts';
+import { functionAddress } from '../../hsa/executables/function-address.ts';
 import type { KernelSymbol } from '../../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../../hsa/objects/agent.ts';
@@ -15,7 +17,8 @@ import { openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import type { LoadRequest } from '../backend/backend.ts';
 import type { DispatchCommand } from '../backend/command.ts';
 import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
-import type { ExecutableCode, ExportInfo, ExportParameter } from '../executables/executable.ts';
+import type { CodeVariable, ExecutableCode, ExportInfo, ExportParameter } from '../executables/executable.ts';
+import { isReadOnly, setConstants } from './code-constants.ts';
 
 /** Code of an executable on the GPUs of a logical device. */
 export class AmdgpuCode implements ExecutableCode {
@@ -24,10 +27,14 @@ export class AmdgpuCode implements ExecutableCode {
   /** By the ordinal of the export. */
   readonly #kernels: ReadonlyMap<Agent, readonly KernelSymbol[]>;
   readonly #executable: Executable;
+  readonly #agents: readonly Agent[];
+  readonly #runtime: Runtime;
 
   /** `agents`: at least one, of one ISA. */
-  constructor(executable: Executable, agents: readonly Agent[]) {
+  constructor(runtime: Runtime, executable: Executable, agents: readonly Agent[]) {
+    this.#runtime = runtime;
     this.#executable = executable;
+    this.#agents = agents;
     this.format = agents[0]!.requireDevice().properties.targetId;
     const kernelsOf = (agent: Agent) => executable.agentSymbols(agent).filter((symbol) => symbol.kind === 'kernel');
     this.#kernels = new Map(agents.map((agent) => [agent, kernelsOf(agent)]));
@@ -37,6 +44,32 @@ export class AmdgpuCode implements ExecutableCode {
   /** `ordinal`: of the export. */
   kernel(agent: Agent, ordinal: number): KernelSymbol {
     return this.#kernels.get(agent)![ordinal]!;
+  }
+
+  variable(name: string, deviceOrdinal: number): CodeVariable {
+    const agent = this.#agent(deviceOrdinal);
+    const symbol = this.#executable.findSymbol(name, agent);
+    if (symbol?.kind !== 'variable') {
+      const variables = this.#executable.agentSymbols(agent).filter(({ kind }) => kind === 'variable');
+      const names = variables.map((each) => each.name).join(', ');
+      throw new HalError('NOT_FOUND', `no variable '${name}'`, {
+        hint: `variables: ${names || 'none that the code objects export'}`,
+      });
+    }
+    const { address, sizeBytes } = symbol;
+    const bytes = () => this.#runtime.view(address, sizeBytes);
+    return { storage: { address, sizeBytes, bytes }, isReadOnly: isReadOnly(symbol) };
+  }
+
+  functionAddress(name: string, deviceOrdinal: number): bigint {
+    const agent = this.#agent(deviceOrdinal);
+    return withHalStatus(() => functionAddress(this.#executable, name, agent), 'NOT_FOUND');
+  }
+
+  #agent(deviceOrdinal: number): Agent {
+    const agent = this.#agents[deviceOrdinal];
+    if (agent !== undefined) return agent;
+    throw new HalError('OUT_OF_RANGE', `physical device ${deviceOrdinal}, the executable is on ${this.#agents.length}`);
   }
 
   [Symbol.dispose](): void {
@@ -59,7 +92,7 @@ export function kernelOf({ entry }: Pick<DispatchCommand, 'entry'>, agent: Agent
 export function loadCode(
   runtime: Runtime,
   agents: readonly Agent[],
-  { pieces, name }: LoadRequest,
+  { pieces, name, constants }: LoadRequest,
   container: ContainerOptions,
 ): AmdgpuCode {
   const target = parseTargetId(agents[0]!.requireDevice().properties.targetId);
@@ -71,16 +104,25 @@ export function loadCode(
         const reader = new CodeObjectReader(image.bytes, image.name);
         for (const agent of agents) executable.loadCodeObject(agent, reader, { isModule });
       }
+      for (const agent of agents) setConstants(runtime, executable, agent, constants);
       executable.freeze();
-      return new AmdgpuCode(executable, agents);
+      return new AmdgpuCode(runtime, executable, agents);
     });
   } catch (error) {
     executable[Symbol.dispose]();
     // What is not supported of code is that it is for something else.
     if (!(error instanceof HalError) || !(error.cause instanceof WavewrightError)) throw error;
-    throw error.code === 'UNSUPPORTED' ? new HalError('INCOMPATIBLE', error.what, error.context) : error;
+    if (error.code !== 'UNSUPPORTED') throw error;
+    const hint = error.context.hint ?? `the device takes code for ${acceptedTargets(target).join(', ')}`;
+    throw new HalError('INCOMPATIBLE', error.what, { ...error.context, hint });
   }
 }
+
+/** The targets whose code runs, the most special first. */
+const acceptedTargets = (target: TargetId): string[] => {
+  const generic = processorNamed(target.processor)?.generic?.name;
+  return [...new Set([formatTargetId(target), target.processor, ...(generic === undefined ? [] : [generic])])];
+};
 
 function bytesOf(piece: unknown, name: string): Uint8Array {
   if (ArrayBuffer.isView(piece)) return new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);

@@ -5,7 +5,7 @@
  */
 import type { AdvanceResult } from '../../device/device.ts';
 import type { OperationInfo } from '../core/status.ts';
-import type { ExecutableCode } from '../executables/executable.ts';
+import type { ExecutableCode, ExecutableConstants } from '../executables/executable.ts';
 import type { StorageSource } from '../memory/allocator.ts';
 import type { BackendCommand } from './command.ts';
 import type { DeviceLink, PhysicalDeviceInfo } from './topology.ts';
@@ -15,6 +15,8 @@ export interface LoadRequest {
   readonly pieces: readonly unknown[];
   /** What errors call it. */
   readonly name: string;
+  /** Values of variables, by name. */
+  readonly constants: ExecutableConstants;
 }
 
 /** Called once: with what went wrong, or without. */

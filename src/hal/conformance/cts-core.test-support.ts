@@ -194,7 +194,8 @@ export const ExecutableTest: Group = {
   LookupExportByName: ({ code }) => {
     for (let i = 0; i < code.exportCount; i++) assert.equal(code.lookup(code.exportAt(i).name).ordinal, i);
   },
-  LookupGlobalByNameNotFoundOrUnsupported: 'variables of executables cannot be looked up yet',
+  LookupGlobalByNameNotFoundOrUnsupported: ({ code }) =>
+    assert.throws(() => code.variable('not_there'), { status: 'NOT_FOUND', message: /no variable 'not_there'/ }),
 };
 
 export const AllocatorTest: Group = {

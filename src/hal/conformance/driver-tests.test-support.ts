@@ -157,7 +157,8 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
     'codeobject/processors.test.ts: a generic processor exists, is one, and has the family': `ParsesKnownFeatureSupport LooksUpCodeObjectTarget`,
     'codeobject/target-id.test.ts: code always runs on an agent of its own target': `ChecksExactCompatibility`,
     'codeobject/target-id.test.ts: a generic processor runs on its members from the version that includes them': `ChecksGenericCompatibilityWithMappedFamily`,
-    'codeobject/target-id.test.ts: a chosen feature must equal the agent, any matches': `ChecksFeatureCompatibility FormatsCompatibilityReasons`,
+    'codeobject/target-id.test.ts: a chosen feature must equal the agent, any matches': `ChecksFeatureCompatibility`,
+    'codeobject/target-id.test.ts: everything that does not fit is named': `FormatsCompatibilityReasons`,
   },
   'util/topology': {
     'hal/core/uri.test.ts: a path names devices in its order, each once': `InitializeFromPathEmpty InitializeFromPathOrdinal InitializeFromPathTwoOrdinals VerifyRejectsDuplicateAllAgents`,

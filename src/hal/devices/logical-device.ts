@@ -10,7 +10,8 @@ import { HalEvent } from '../core/hal-event.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { Semaphore } from '../core/semaphore.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
-import { HalExecutable } from '../executables/executable.ts';
+import { HalExecutable, type CodeLoadOptions } from '../executables/executable.ts';
+import { ExecutableCache, type ExecutableCacheOptions } from '../executables/executable-cache.ts';
 import { HalAllocator } from '../memory/allocator.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
 import type { BufferParams, Compatibility } from '../memory/buffer-params.ts';
@@ -164,11 +165,20 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
 
   /**
    * Prepares code: bytes of a code object, a bundle or a fat binary for GPUs, functions for the host; several
-   * pieces are linked. Throws INVALID_ARGUMENT for what is no code, INCOMPATIBLE for code for other devices.
+   * pieces are linked. `constants` are values of their variables, for which a code object of several uses was
+   * made. Throws INVALID_ARGUMENT for what is no code and for constants that it does not take, INCOMPATIBLE
+   * for code for other devices.
    */
-  load(code: unknown, { name = 'code' }: { readonly name?: string } = {}): HalExecutable {
+  load(code: unknown, { name = 'code', constants = {} }: CodeLoadOptions = {}): HalExecutable {
     this.#expectOpen();
-    return new HalExecutable(this, this.#backend.load({ pieces: Array.isArray(code) ? code : [code], name }));
+    const pieces = Array.isArray(code) ? code : [code];
+    return new HalExecutable(this, this.#backend.load({ pieces, name, constants }));
+  }
+
+  /** For programs that load the same code again and again. */
+  createExecutableCache(options: ExecutableCacheOptions = {}): ExecutableCache {
+    this.#expectOpen();
+    return new ExecutableCache((code, how) => this.load(code, how), options);
   }
 
   /** IREE's queries by category and key. Throws NOT_FOUND for one that there is not. */

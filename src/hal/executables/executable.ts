@@ -2,7 +2,11 @@
  * Executables (iree/hal/executable.h): code that was prepared for a logical device, with exports that can be
  * dispatched. What an export takes is known from its code: bindings are buffers, constants are 32-bit words.
  */
+import { PLACEMENT_FLAGS } from '../core/flags.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
+import { BufferAllocation, HalBuffer } from '../memory/buffer.ts';
+import { resolveParams } from '../memory/buffer-params.ts';
+import type { BufferStorage } from '../memory/storage.ts';
 
 /** A parameter of an export as its code names it. */
 export interface ExportParameter {
@@ -31,11 +35,35 @@ export interface ExportInfo {
   readonly problem?: string | undefined;
 }
 
+/**
+ * Values that variables of code have from the start, by name: the bytes of a view. As many as the variable
+ * has; for a name that the code leaves undefined, as many as its type has.
+ */
+export type ExecutableConstants = Readonly<Record<string, ArrayBufferView>>;
+
+/** How code is prepared. */
+export interface CodeLoadOptions {
+  /** What errors call it. */
+  readonly name?: string;
+  readonly constants?: ExecutableConstants;
+}
+
+/** A variable of code, on one physical device. */
+export interface CodeVariable {
+  readonly storage: Omit<BufferStorage, 'free'>;
+  /** Kernels only read it. */
+  readonly isReadOnly: boolean;
+}
+
 /** What a driver keeps of an executable. */
 export interface ExecutableCode extends Disposable {
   /** What code it is: a target id, or `host`. */
   readonly format: string;
   readonly exports: readonly ExportInfo[];
+  /** Throws NOT_FOUND, OUT_OF_RANGE. Code of the host has no variables. */
+  variable?(name: string, deviceOrdinal: number): CodeVariable;
+  /** Where kernels call a device function. Throws NOT_FOUND, OUT_OF_RANGE. */
+  functionAddress?(name: string, deviceOrdinal: number): bigint;
 }
 
 /** An export of an executable, as dispatches name it. */
@@ -97,6 +125,44 @@ export class HalExecutable<Code extends ExecutableCode = ExecutableCode> impleme
     if (found !== undefined) return found;
     const names = this.#exports.map((each) => each.name).join(', ');
     throw new HalError('NOT_FOUND', `no export '${name}'`, { hint: `exports: ${names || 'none'}` });
+  }
+
+  /**
+   * A variable of its code as a buffer, which host, queues and kernels use like any other; the code stays as
+   * long as the buffer does. Each physical device has its own. Throws NOT_FOUND, OUT_OF_RANGE.
+   */
+  variable(name: string, deviceOrdinal = 0): HalBuffer {
+    this.expectLive();
+    const found = this.code.variable?.(name, deviceOrdinal);
+    if (found === undefined) throw new HalError('NOT_FOUND', `no variable '${name}': ${this.format} code has none`);
+    const { storage, isReadOnly } = found;
+    const params = resolveParams({
+      memoryType: ['device-local', 'host-visible', 'host-coherent'],
+      usage: ['default', 'mapping', ...(isReadOnly ? (['immutable'] as const) : [])],
+      access: isReadOnly ? 'read' : 'all',
+      label: name,
+      deviceOrdinal,
+    });
+    this.retain();
+    const { sizeBytes, address } = storage;
+    const kept = { sizeBytes, address, bytes: () => storage.bytes(), free: () => this.release() };
+    const placement = { device: this.device, deviceOrdinal, flags: PLACEMENT_FLAGS.set([]) };
+    return new HalBuffer(new BufferAllocation(params, placement, sizeBytes, kept), 0, sizeBytes);
+  }
+
+  /**
+   * The address of a device function on a physical device, for the constants of a dispatch there: two words.
+   * Throws NOT_FOUND, OUT_OF_RANGE.
+   */
+  functionAddress(name: string, deviceOrdinal = 0): bigint {
+    this.expectLive();
+    const address = this.code.functionAddress?.(name, deviceOrdinal);
+    if (address !== undefined) return address;
+    throw new HalError('NOT_FOUND', `no device function '${name}': ${this.format} code has none`);
+  }
+
+  get isDisposed(): boolean {
+    return this.#isDisposed;
   }
 
   /** Throws INVALID_ARGUMENT when it was disposed. */

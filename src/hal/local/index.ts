@@ -7,7 +7,7 @@ import type { Driver } from '../devices/driver.ts';
 import { HostMemory } from '../devices/host-backend.ts';
 import { hostDriver } from '../devices/host-driver.ts';
 import { bytesOfRange, type StorageRange } from '../memory/buffer-ref.ts';
-import { type LocalBinding, LocalCode, LocalModule } from './local-code.ts';
+import { type LocalBinding, LocalCode, loadModules } from './local-code.ts';
 
 export {
   type LocalBinding,
@@ -15,6 +15,7 @@ export {
   type LocalFunction,
   LocalModule,
   type LocalWorkgroup,
+  loadModules,
   localModule,
 } from './local-code.ts';
 
@@ -33,10 +34,8 @@ class LocalBackend extends HostMemory implements DeviceBackend {
     },
   ];
 
-  load({ pieces, name }: LoadRequest): LocalCode {
-    const modules = pieces.filter((piece) => piece instanceof LocalModule);
-    if (modules.length === pieces.length && modules.length > 0) return new LocalCode(modules);
-    throw invalidArgument(`${name} is no module of host functions`, { hint: 'localModule({ ... }) makes one' });
+  load(request: LoadRequest): LocalCode {
+    return loadModules(request, 'localModule({ ... }) makes one');
   }
 
   createQueue(): QueueBackend {

@@ -2,7 +2,8 @@
  * Code of the host: functions in place of kernels, one call for each workgroup. They are what GPU code is
  * compared with, and what programs run where there is no GPU.
  */
-import { invalidArgument } from '../core/status.ts';
+import type { LoadRequest } from '../backend/backend.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
 import type { ExecutableCode, ExportInfo } from '../executables/executable.ts';
 
 /** What a function gets for one workgroup. */
@@ -82,3 +83,19 @@ const parameter = (kind: 'binding' | 'constant', index: number, sizeBytes: numbe
   offsetBytes: start + index * sizeBytes,
   sizeBytes,
 });
+
+/**
+ * Throws INVALID_ARGUMENT for what is no module, UNIMPLEMENTED for constants. `hint`: where modules come
+ * from.
+ */
+export function loadModules({ pieces, name, constants }: LoadRequest, hint: string): LocalCode {
+  const modules = pieces.filter((piece) => piece instanceof LocalModule);
+  if (modules.length !== pieces.length || modules.length === 0) {
+    throw invalidArgument(`${name} is no module of host functions`, { hint });
+  }
+  const [constant] = Object.keys(constants);
+  if (constant === undefined) return new LocalCode(modules);
+  throw new HalError('UNIMPLEMENTED', `constant '${constant}' of ${name}: host functions have no variables`, {
+    hint: 'give it to localModule in a closure, or to each dispatch',
+  });
+}

@@ -6,12 +6,12 @@
 import type { AdvanceResult } from '../../device/device.ts';
 import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, transferOnHost } from '../backend/command.ts';
-import { invalidArgument, type OperationInfo } from '../core/status.ts';
+import type { OperationInfo } from '../core/status.ts';
 import type { Driver } from '../devices/driver.ts';
 import { HostMemory } from '../devices/host-backend.ts';
 import { hostDriver } from '../devices/host-driver.ts';
 import type { ExecutableCode } from '../executables/executable.ts';
-import { LocalCode, LocalModule } from '../local/index.ts';
+import { loadModules } from '../local/index.ts';
 
 const MEMORY_BYTES = 2 ** 32;
 
@@ -28,10 +28,8 @@ class NullBackend extends HostMemory implements DeviceBackend {
     },
   ];
 
-  load({ pieces, name }: LoadRequest): ExecutableCode {
-    const modules = pieces.filter((piece) => piece instanceof LocalModule);
-    if (modules.length === pieces.length && modules.length > 0) return new LocalCode(modules);
-    throw invalidArgument(`${name} is no module of host functions, from which the null driver takes the exports`);
+  load(request: LoadRequest): ExecutableCode {
+    return loadModules(request, 'the null driver takes the exports from localModule({ ... })');
   }
 
   createQueue(): QueueBackend {

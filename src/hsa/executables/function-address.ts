@@ -1,13 +1,17 @@
 /** Addresses of device functions, which kernels can be given as arguments. */
 import { WavewrightError } from '../../base/errors.ts';
+import type { Agent } from '../objects/agent.ts';
 import type { Executable } from './executable.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;
 
-/** Throws USAGE where the name is that of no device function which the executable exports. */
-export function functionAddress(executable: Executable, name: string): bigint {
-  const symbol = executable.findSymbol(name);
+/**
+ * Throws USAGE where the name is that of no device function which the executable exports. `agent`: needed
+ * where there are several.
+ */
+export function functionAddress(executable: Executable, name: string, agent?: Agent): bigint {
+  const symbol = executable.findSymbol(name, agent);
   if (symbol?.kind === 'indirect-function') return symbol.functionObject;
   const functions = executable.symbols.filter(({ kind }) => kind === 'indirect-function');
   const local = functions.find((each) => each.name === name);
