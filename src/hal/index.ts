@@ -76,6 +76,7 @@ export { type AllocationState, type BufferPlacement, HalBuffer, type MapOptions 
 export type { BufferMapping } from './memory/buffer-mapping.ts';
 export type { BufferParams, Compatibility, Heap } from './memory/buffer-params.ts';
 export type { DirectRef } from './memory/buffer-ref.ts';
+export { ExportedMemory, type ExternalMemory, type ImportParams, type ImportSource } from './memory/external-memory.ts';
 export { HalPool, type PoolStatistics } from './memory/pools/pool.ts';
 export type {
   FixedBlockPoolOptions,

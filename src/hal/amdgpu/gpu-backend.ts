@@ -1,4 +1,5 @@
 /** GPUs as the device of the `amdgpu` driver: agents of one HSA runtime that nobody else has. */
+import { hex } from '../../base/text.ts';
 import type { ContainerOptions } from '../../codeobject/container.ts';
 import type { AdvanceResult, Device } from '../../device/device.ts';
 import type { Agent } from '../../hsa/objects/agent.ts';
@@ -7,9 +8,10 @@ import { createRuntime, type Runtime } from '../../hsa/runtime/runtime.ts';
 import type { DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import type { DeviceLink, PhysicalDeviceInfo } from '../backend/topology.ts';
 import { BUFFER_USAGE, type BufferUsage, MEMORY_TYPES, type MemoryType } from '../core/flags.ts';
-import { withHalStatus } from '../core/status.ts';
+import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
 import type { StorageRequest } from '../memory/allocator.ts';
 import type { Heap } from '../memory/buffer-params.ts';
+import type { ExternalMemory } from '../memory/external-memory.ts';
 import type { BufferStorage } from '../memory/storage.ts';
 import type { AgentSource } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
@@ -37,6 +39,7 @@ const USAGE: readonly BufferUsage[] = [
   'concurrent',
   'immutable',
   'replicate',
+  'sharing-export',
   'mapping-optional',
 ];
 const MAPPED: readonly BufferUsage[] = [...USAGE, 'mapping', 'mapping-persistent', 'mapping-access-sequential-write'];
@@ -103,6 +106,7 @@ export class GpuBackend implements DeviceBackend {
   readonly physicalDevices: readonly PhysicalDeviceInfo[];
   readonly links: readonly DeviceLink[];
   readonly heaps: readonly Heap[];
+  readonly imports = ['device'] as const;
   readonly #gpus: readonly OpenGpu[];
   readonly #runtime: Runtime;
   /** By GPU, then by heap. */
@@ -141,6 +145,18 @@ export class GpuBackend implements DeviceBackend {
         if (this.#runtime.lifetime.isLive) pool.free(address);
       },
     };
+  }
+
+  importMemory(memory: ExternalMemory, deviceOrdinal: number): Omit<BufferStorage, 'free'> {
+    if (memory.kind !== 'device') throw new HalError('INTERNAL', 'GPUs do not see memory of the host');
+    const { address, sizeBytes } = memory;
+    const found = this.#gpus[deviceOrdinal]!.device.memory.find(address);
+    if (found === undefined || address + BigInt(sizeBytes) > found.address + BigInt(found.sizeBytes)) {
+      const { uuid } = this.#gpus[deviceOrdinal]!;
+      const what = `${sizeBytes} bytes at ${hex(address)} cannot be imported`;
+      throw invalidArgument(`${what}: they are not inside one allocation of ${uuid}`);
+    }
+    return { sizeBytes, address, bytes: () => this.#runtime.view(address, sizeBytes) };
   }
 
   load(request: LoadRequest): AmdgpuCode {

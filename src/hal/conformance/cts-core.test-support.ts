@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { waitForAll, waitForAllSync, waitForAny } from '../core/semaphore.ts';
 import { HalError } from '../core/status.ts';
+import type { HalBuffer } from '../memory/buffer.ts';
 import { bytesOf, type Group, repeated, replaced, someBytes, type World } from './cts.test-support.ts';
 
 const failure = (status: 'CANCELLED' | 'DATA_LOSS' | 'UNKNOWN' = 'CANCELLED') => new HalError(status, 'by hand');
@@ -198,6 +199,21 @@ export const ExecutableTest: Group = {
     assert.throws(() => code.variable('not_there'), { status: 'NOT_FOUND', message: /no variable 'not_there'/ }),
 };
 
+/** Host memory as a buffer, or a refusal by name. */
+async function importing(world: World, load: (contents: Uint8Array) => HalBuffer): Promise<void> {
+  const contents = new Uint8Array(new SharedArrayBuffer(64)).subarray(16, 48);
+  contents.set(someBytes(32));
+  const { device, queue } = world;
+  if (!device.allocator.imports.includes('host')) {
+    assert.throws(() => load(contents), { status: 'UNIMPLEMENTED', message: /imports no host memory/ });
+    return;
+  }
+  using buffer = load(contents);
+  await world.expect(buffer, someBytes(32));
+  await queue.fill({ target: buffer.subspan(8, 8), pattern: Uint8Array.of(7) });
+  assert.deepEqual(contents, replaced(someBytes(32), 8, repeated([7], 8)));
+}
+
 export const AllocatorTest: Group = {
   BaselineBufferCompatibility: ({ device }) => {
     for (const [usage, flag] of [
@@ -216,8 +232,17 @@ export const AllocatorTest: Group = {
     using buffer = device.allocate(0);
     assert.equal(buffer.sizeBytes, 0);
   },
-  ImportHostAllocationNullCallback: 'memory of the host cannot be imported yet',
-  ImportHostAllocationWithCallback: 'memory of the host cannot be imported yet',
+  ImportHostAllocationNullCallback: (world) => importing(world, (contents) => world.device.importBuffer(contents)),
+  ImportHostAllocationWithCallback: async (world) => {
+    let releases = 0;
+    const onRelease = (): void => void releases++;
+    await importing(world, (contents) => {
+      assert.equal(releases, 0);
+      return world.device.importBuffer(contents, { onRelease });
+    });
+    const isImported = world.device.allocator.imports.includes('host');
+    assert.equal(releases, isImported ? 1 : 0);
+  },
 };
 
 const SIZE = 64;

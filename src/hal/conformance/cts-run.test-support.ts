@@ -6,6 +6,7 @@ import type { HalExecutable } from '../executables/executable.ts';
 import { type Group, World } from './cts.test-support.ts';
 import * as core from './cts-core.test-support.ts';
 import * as dispatch from './cts-dispatch.test-support.ts';
+import * as external from './cts-external.test-support.ts';
 import * as lifetime from './cts-lifetime.test-support.ts';
 import * as limits from './cts-limits.test-support.ts';
 import * as memory from './cts-memory.test-support.ts';
@@ -20,7 +21,7 @@ type Groups = Readonly<Record<string, Group>>;
 /** The groups of IREE's suite. */
 export const CTS_GROUPS: Groups = { ...core, ...transfer, ...memory, ...dispatch, ...submission };
 /** What that suite does not ask for. */
-export const OWN_GROUPS: Groups = { ...order, ...lifetime, ...programs, ...limits };
+export const OWN_GROUPS: Groups = { ...order, ...lifetime, ...external, ...programs, ...limits };
 const GROUPS: Groups = { ...CTS_GROUPS, ...OWN_GROUPS };
 
 /** One way to run the suite on a subject. */

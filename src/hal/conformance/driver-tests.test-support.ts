@@ -13,7 +13,8 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
     'CTS AllocationBoundsTest.MoreThanThereIs': `OversizedAllocationIsRejectedByCompatibility`,
     'CTS AllocationBoundsTest.Alignments': `OverAlignedAllocationIsRejected`,
     'CTS DescriptionTest.QueriesAndDescription': `AmdgpuDeviceQueriesExposeRepresentativePhysicalFacts AmdgpuDeviceQueriesAllowCompositeDevices`,
-    'none: no memory is imported and exported yet': `UnsupportedExternalBufferImportsFailLoud DeviceAllocationImportRejectsUnknownPointer DeviceAllocationImportWrapsHsaAllocation DeviceAllocationExportReportsHsaPointer ExternalBufferExportFailsLoud`,
+    'CTS ExternalMemoryTest.ImportByAddress': `UnsupportedExternalBufferImportsFailLoud DeviceAllocationImportRejectsUnknownPointer DeviceAllocationImportWrapsHsaAllocation DeviceAllocationExportReportsHsaPointer`,
+    'CTS ExternalMemoryTest.MemoryThatIsNotForOthers': `ExternalBufferExportFailsLoud`,
   },
   aql_block_processor: {
     'hal/amdgpu/program/program.test.ts: programs of nothing, of barriers and of contents': `ReturnTerminatorProducesNoPayload`,

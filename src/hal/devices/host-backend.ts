@@ -3,6 +3,7 @@ import { BUFFER_USAGE, MEMORY_TYPES } from '../core/flags.ts';
 import { HalError } from '../core/status.ts';
 import type { StorageRequest } from '../memory/allocator.ts';
 import type { Heap } from '../memory/buffer-params.ts';
+import type { ExternalMemory } from '../memory/external-memory.ts';
 import { type BufferStorage, HostStorage } from '../memory/storage.ts';
 
 /** One heap, which is everything: near the host, and near the device that is the host. */
@@ -31,12 +32,18 @@ export class HostMemory {
   readonly heaps: readonly Heap[];
   /** The host is one device. */
   readonly links = [];
+  readonly imports = ['host'] as const;
   readonly #sizeBytes: number;
   #liveBytes = 0;
 
   constructor(sizeBytes: number) {
     this.heaps = [hostHeap(sizeBytes)];
     this.#sizeBytes = sizeBytes;
+  }
+
+  importMemory(memory: ExternalMemory): Omit<BufferStorage, 'free'> {
+    if (memory.kind !== 'host') throw new HalError('INTERNAL', 'memory of the host has no addresses');
+    return { sizeBytes: memory.bytes.length, address: undefined, bytes: () => memory.bytes };
   }
 
   /** Throws RESOURCE_EXHAUSTED. */

@@ -15,6 +15,7 @@ import { ExecutableCache, type ExecutableCacheOptions } from '../executables/exe
 import { HalAllocator } from '../memory/allocator.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
 import type { BufferParams, Compatibility } from '../memory/buffer-params.ts';
+import type { ImportParams, ImportSource } from '../memory/external-memory.ts';
 import { HalPool } from '../memory/pools/pool.ts';
 import type { PoolOptions } from '../memory/pools/pool-shape.ts';
 import { HalQueue } from '../queues/queue.ts';
@@ -108,6 +109,21 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   allocate(sizeBytes: number, params: BufferParams = {}): HalBuffer {
     this.#expectOpen();
     return this.allocator.allocate(sizeBytes, params);
+  }
+
+  /** See `HalAllocator.importBuffer`. */
+  importBuffer(source: ImportSource, params: ImportParams = {}): HalBuffer {
+    this.#expectOpen();
+    return this.allocator.importBuffer(source, params);
+  }
+
+  /**
+   * Addresses to which memory is mapped later (iree_hal_allocator_virtual_memory_reserve). No device has
+   * them, as with IREE's `amdgpu`: throws UNAVAILABLE.
+   */
+  reserveVirtualMemory(sizeBytes: number): never {
+    const what = `${sizeBytes} bytes of virtual memory: ${this.name} gives every allocation addresses of its own`;
+    throw new HalError('UNAVAILABLE', what, { hint: 'a pool gives parts of one allocation to many buffers' });
   }
 
   /**

@@ -10,6 +10,7 @@ import {
   type ResolvedParams,
   resolveParams,
 } from './buffer-params.ts';
+import { type ExternalMemory, externalMemory, type ImportParams, type ImportSource } from './external-memory.ts';
 import type { BufferStorage } from './storage.ts';
 
 /** Memory from one of the heaps, zeroed. */
@@ -31,7 +32,17 @@ export interface StorageSource {
   readonly heaps: readonly Heap[];
   /** Throws RESOURCE_EXHAUSTED. */
   allocate(request: StorageRequest): BufferStorage;
+  /** What may come from outside. */
+  readonly imports: readonly ExternalMemory['kind'][];
+  /** Only for those kinds. Throws INVALID_ARGUMENT for memory that a physical device does not have. */
+  importMemory(memory: ExternalMemory, deviceOrdinal: number): Omit<BufferStorage, 'free'>;
 }
+
+/** Why memory is refused that a device cannot use where it is. */
+const REFUSALS = {
+  host: 'its memory is apart from that of the host; copy it there, or export memory of type host-local and work on its bytes',
+  device: 'its memory has no addresses; give it the bytes',
+} as const;
 
 /** Memory that was decided on, but not allocated. */
 export interface AllocationPlan {
@@ -105,6 +116,11 @@ export class HalAllocator {
     return this.#source.heaps;
   }
 
+  /** `host`: memory of the host can be imported; `device`: memory by its address. */
+  get imports(): readonly ExternalMemory['kind'][] {
+    return this.#source.imports;
+  }
+
   get statistics(): AllocatorStatistics {
     return { liveBytes: this.#liveBytes, peakBytes: this.#peakBytes, liveCount: this.#liveCount };
   }
@@ -123,6 +139,8 @@ export class HalAllocator {
       ...(heap.usage.hasAny('transfer') ? (['queue-transfer'] as const) : []),
       ...(heap.usage.hasAny('storage') ? (['queue-dispatch'] as const) : []),
       ...(heap.isSlow ? (['low-performance'] as const) : []),
+      ...(heap.usage.has('sharing-export') ? (['exportable'] as const) : []),
+      ...(this.imports.length > 0 ? (['importable'] as const) : []),
     ]);
     return { flags, params: found.params, sizeBytes: found.sizeBytes, heapIndex };
   }
@@ -165,8 +183,31 @@ export class HalAllocator {
       throw invalidArgument(`a buffer of ${sizeBytes} bytes, expected an integer from 0`);
     }
     const plan = this.plan(resolveParams(params), sizeBytes);
-    const { deviceOrdinal } = plan.params;
+    return this.#buffer(plan, this.storage(plan));
+  }
+
+  /**
+   * Memory that is there already, as a buffer without a copy. Throws UNIMPLEMENTED where the device cannot
+   * use it where it is, INVALID_ARGUMENT for an address that the device does not have.
+   */
+  importBuffer(source: ImportSource, { onRelease, ...params }: ImportParams = {}): HalBuffer {
+    const memory = externalMemory(source);
+    const sizeBytes = memory.kind === 'host' ? memory.bytes.length : memory.sizeBytes;
+    // It is not allocated, so that its size has no limit but itself.
+    const plan = { ...this.plan(resolveParams({ label: 'imported memory', ...params }), 0), sizeBytes };
+    if (!this.imports.includes(memory.kind)) {
+      throw new HalError('UNIMPLEMENTED', `the device imports no ${memory.kind} memory`, {
+        hint: REFUSALS[memory.kind],
+      });
+    }
+    const storage = this.#source.importMemory(memory, plan.params.deviceOrdinal);
+    const { address } = storage;
+    return this.#buffer(plan, { sizeBytes, address, bytes: () => storage.bytes(), free: () => onRelease?.() });
+  }
+
+  #buffer({ params, sizeBytes }: AllocationPlan, storage: BufferStorage): HalBuffer {
+    const { deviceOrdinal } = params;
     const placement = { device: this.#device, deviceOrdinal, flags: PLACEMENT_FLAGS.set([]) };
-    return new HalBuffer(new BufferAllocation(plan.params, placement, sizeBytes, this.storage(plan)), 0, sizeBytes);
+    return new HalBuffer(new BufferAllocation(params, placement, sizeBytes, storage), 0, sizeBytes);
   }
 }

@@ -15,6 +15,7 @@ import {
 import { HalError, invalidArgument } from '../core/status.ts';
 import { BufferMapping } from './buffer-mapping.ts';
 import type { ResolvedParams } from './buffer-params.ts';
+import { ExportedMemory } from './external-memory.ts';
 import type { BufferStorage } from './storage.ts';
 
 /**
@@ -226,19 +227,44 @@ export class HalBuffer implements Disposable {
       throw this.#denied(`usage ${this.usage}, without mapping`);
     }
     this.checkAccess(wanted);
-    const { state, isDisposed } = this.allocation;
-    if (isDisposed || state === 'deallocating') {
-      throw new HalError('FAILED_PRECONDITION', `'${this.label}' is ${isDisposed ? 'disposed' : 'being deallocated'}`);
-    }
+    this.#expectUsable();
     const start = this.offsetBytes + offsetBytes;
     const bytes = this.allocation.storage.bytes().subarray(start, start + sizeBytes);
+    return new BufferMapping(bytes, wanted, this.#hold());
+  }
+
+  /**
+   * Its memory for others, without a copy: where kernels have it, and its bytes where the host sees them.
+   * Throws PERMISSION_DENIED without the usage `sharing-export`, FAILED_PRECONDITION where there is no memory
+   * now.
+   */
+  export(): ExportedMemory {
+    this.checkUsage('sharing-export');
+    const { allocation, offsetBytes, sizeBytes } = this;
+    this.#expectUsable();
+    const { storage } = allocation;
+    const isVisible = this.memoryType.has('host-visible');
+    const bytes = isVisible ? storage.bytes().subarray(offsetBytes, offsetBytes + sizeBytes) : undefined;
+    const address = storage.address === undefined ? undefined : storage.address + BigInt(offsetBytes);
+    return new ExportedMemory(bytes, address, sizeBytes, this.#hold());
+  }
+
+  /** Throws FAILED_PRECONDITION. */
+  #expectUsable(): void {
+    const { state, isDisposed } = this.allocation;
+    if (!isDisposed && state !== 'deallocating') return;
+    throw new HalError('FAILED_PRECONDITION', `'${this.label}' is ${isDisposed ? 'disposed' : 'being deallocated'}`);
+  }
+
+  /** Keeps the memory where it is. Returns what lets it go. */
+  #hold(): () => void {
     const { allocation } = this;
     allocation.retain();
     allocation.pin();
-    return new BufferMapping(bytes, wanted, () => {
+    return () => {
       allocation.unpin();
       allocation.release();
-    });
+    };
   }
 
   /** A copy of its bytes; see `map`. */

@@ -32,7 +32,13 @@ function createWorld() {
     return { sizeBytes, address: BigInt(address), bytes: () => assert.fail(), free: () => (liveBytes -= sizeBytes) };
   };
   const device = {};
-  const allocator = new HalAllocator(device, { heaps: [HEAP], physicalDevices: [{}], allocate });
+  const allocator = new HalAllocator(device, {
+    heaps: [HEAP],
+    physicalDevices: [{}],
+    allocate,
+    imports: [],
+    importMemory: () => assert.fail(),
+  });
   const owner: PoolOwner = { device, allocator, post: (callback) => posted.push(callback), forget: () => {} };
   const turn = (): void => {
     for (const callback of posted.splice(0)) callback();
