@@ -47,20 +47,32 @@ export {
 export { describeOperation, HAL_STATUS, HalError, type HalStatus, type OperationInfo } from './core/status.ts';
 export { type DeviceUri, formatDeviceUri, parseDeviceUri } from './core/uri.ts';
 export {
+  DeviceReplay,
+  type QueueOperations,
+  type RecordedCall,
+  type RecordedDevice,
+  recordDevice,
+} from './devices/device-recorder.ts';
+export {
   type DeviceInfo,
   type Driver,
   type DriverContext,
   DriverRegistry,
   type OpenOptions,
 } from './devices/driver.ts';
-export { type DeviceDescription, LogicalDevice, type SemaphoreParams } from './devices/logical-device.ts';
 export {
+  type ClockSample,
+  type DeviceDescription,
+  LogicalDevice,
+  type SemaphoreParams,
+} from './devices/logical-device.ts';
+export {
+  type CodeLoadOptions,
   type ExecutableConstants,
   ExecutableExport,
   type ExportInfo,
   type ExportParameter,
   HalExecutable,
-  type CodeLoadOptions,
 } from './executables/executable.ts';
 export { ExecutableCache, type ExecutableCacheOptions } from './executables/executable-cache.ts';
 export {

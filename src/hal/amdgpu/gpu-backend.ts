@@ -99,6 +99,7 @@ const infoOf = ({ uuid, name, device: { properties } }: OpenGpu): PhysicalDevice
   computeUnitCount: properties.computeUnitCount,
   maxWorkgroupSize: properties.maxWorkgroupSize,
   memorySizeBytes: properties.memorySizeBytes,
+  clockFrequencyHz: properties.timestampFrequencyHz,
   executes: properties.capabilities.includes('execution'),
 });
 
@@ -176,6 +177,10 @@ export class GpuBackend implements DeviceBackend {
     });
     this.#queues.push(queue);
     return queue;
+  }
+
+  clock(deviceOrdinal: number): bigint {
+    return this.#gpus[deviceOrdinal]!.device.clock();
   }
 
   progress(): AdvanceResult {

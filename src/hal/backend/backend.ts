@@ -41,6 +41,8 @@ export interface DeviceBackend extends StorageSource, Disposable {
    */
   load(request: LoadRequest): ExecutableCode;
   createQueue(deviceOrdinal: number, queueOrdinal: number): QueueBackend;
+  /** The time of a physical device now, in ticks of `clockFrequencyHz`. */
+  clock(deviceOrdinal: number): bigint;
   /** Lets commands run for a few milliseconds. */
   progress(): AdvanceResult;
 }

@@ -13,6 +13,8 @@ export interface PhysicalDeviceInfo {
   readonly computeUnitCount: number;
   readonly maxWorkgroupSize: number;
   readonly memorySizeBytes: number;
+  /** Ticks of its clock in a second. */
+  readonly clockFrequencyHz: number;
   /** Whether dispatches run code, and not nothing in its place. */
   readonly executes: boolean;
 }

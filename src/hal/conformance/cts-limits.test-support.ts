@@ -70,6 +70,21 @@ export const DescriptionTest: Group = {
   },
 };
 
+export const ClockTest: Group = {
+  GoesOnAsTheHostsDoes: async ({ device }) => {
+    const { clockFrequencyHz } = device.physicalDevices[0]!;
+    const one = device.sampleClock();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    const two = device.sampleClock();
+    assert.ok(one.hostBeforeMs <= one.hostAfterMs && one.hostAfterMs <= two.hostBeforeMs);
+    const deviceMs = (Number(two.deviceTicks - one.deviceTicks) / clockFrequencyHz) * 1000;
+    // A tick may be a part of a millisecond; the clocks differ by no more than the samples leave open.
+    const [least, most] = [two.hostBeforeMs - one.hostAfterMs, two.hostAfterMs - one.hostBeforeMs];
+    assert.ok(deviceMs > least - 2 && deviceMs < most + 2, `${least} <= ${deviceMs} <= ${most}`);
+    assert.throws(() => device.sampleClock(device.physicalDevices.length), { status: 'OUT_OF_RANGE' });
+  },
+};
+
 export const ZeroLengthTest: Group = {
   Transfers: async (world) => {
     const [a, b] = [await world.filled(someBytes(16)), await world.filled(someBytes(16, 2))];

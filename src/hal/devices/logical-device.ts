@@ -10,7 +10,7 @@ import { HalEvent } from '../core/hal-event.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { Semaphore } from '../core/semaphore.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
-import { HalExecutable, type CodeLoadOptions } from '../executables/executable.ts';
+import { type CodeLoadOptions, HalExecutable } from '../executables/executable.ts';
 import { ExecutableCache, type ExecutableCacheOptions } from '../executables/executable-cache.ts';
 import { HalAllocator } from '../memory/allocator.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
@@ -27,6 +27,15 @@ export interface LogicalDeviceOptions extends SchedulerOptions {
   /** Of each physical device. */
   readonly queuesPerDevice: number;
   readonly loop: HostLoop;
+}
+
+/** One moment by two clocks: that of the device lies between the two times of the host. */
+export interface ClockSample {
+  /** Of `PhysicalDeviceInfo.clockFrequencyHz`. */
+  readonly deviceTicks: bigint;
+  /** Milliseconds, as `performance.now` and events of queues have them. */
+  readonly hostBeforeMs: number;
+  readonly hostAfterMs: number;
 }
 
 export interface SemaphoreParams {
@@ -209,6 +218,15 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     if (category === 'hal.device.id') return matchesGlob(this.name.split(':')[0]!, key) ? 1 : 0;
     if (category === 'hal.executable.format') return devices.every(({ formats }) => formats.includes(key)) ? 1 : 0;
     throw new HalError('NOT_FOUND', `no query ${category} :: ${key}`);
+  }
+
+  /** For whoever brings times of a physical device and of the host together. Throws OUT_OF_RANGE. */
+  sampleClock(deviceOrdinal = 0): ClockSample {
+    this.#expectOpen();
+    this.allocator.expectDevice(deviceOrdinal);
+    const hostBeforeMs = performance.now();
+    const deviceTicks = this.#backend.clock(deviceOrdinal);
+    return { deviceTicks, hostBeforeMs, hostAfterMs: performance.now() };
   }
 
   describe(): DeviceDescription {

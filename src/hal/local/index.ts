@@ -4,7 +4,7 @@ import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../b
 import { type BackendCommand, type DispatchCommand, transferOnHost } from '../backend/command.ts';
 import { invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { Driver } from '../devices/driver.ts';
-import { HostMemory } from '../devices/host-backend.ts';
+import { HOST_CLOCK_HZ, HostMemory, hostClock } from '../devices/host-backend.ts';
 import { hostDriver } from '../devices/host-driver.ts';
 import { bytesOfRange, type StorageRange } from '../memory/buffer-ref.ts';
 import { type LocalBinding, LocalCode, loadModules } from './local-code.ts';
@@ -30,6 +30,7 @@ class LocalBackend extends HostMemory implements DeviceBackend {
       computeUnitCount: 1,
       maxWorkgroupSize: 1024,
       memorySizeBytes: MEMORY_BYTES,
+      clockFrequencyHz: HOST_CLOCK_HZ,
       executes: true,
     },
   ];
@@ -47,6 +48,10 @@ class LocalBackend extends HostMemory implements DeviceBackend {
       },
       [Symbol.dispose]: () => {},
     };
+  }
+
+  clock(): bigint {
+    return hostClock();
   }
 
   progress(): AdvanceResult {

@@ -8,7 +8,7 @@ import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../b
 import { type BackendCommand, transferOnHost } from '../backend/command.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { Driver } from '../devices/driver.ts';
-import { HostMemory } from '../devices/host-backend.ts';
+import { HOST_CLOCK_HZ, HostMemory, hostClock } from '../devices/host-backend.ts';
 import { hostDriver } from '../devices/host-driver.ts';
 import type { ExecutableCode } from '../executables/executable.ts';
 import { loadModules } from '../local/index.ts';
@@ -24,6 +24,7 @@ class NullBackend extends HostMemory implements DeviceBackend {
       computeUnitCount: 1,
       maxWorkgroupSize: 1024,
       memorySizeBytes: MEMORY_BYTES,
+      clockFrequencyHz: HOST_CLOCK_HZ,
       executes: false,
     },
   ];
@@ -40,6 +41,10 @@ class NullBackend extends HostMemory implements DeviceBackend {
       },
       [Symbol.dispose]: () => {},
     };
+  }
+
+  clock(): bigint {
+    return hostClock();
   }
 
   progress(): AdvanceResult {
