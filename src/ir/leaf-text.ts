@@ -13,7 +13,16 @@ const SLOTS: readonly StateSlot[] = [
   ...(['scc', 'exec', 'vcc', 'm0', 'mode', 'status', 'trapsts'] as const),
   ...(['flatScratchLow', 'flatScratchHigh', 'request'] as const),
 ];
-const REASONS: readonly ExitReason[] = ['end', 'barrier', 'sleep', 'trap', 'interrupt', 'gws-init', 'gws-barrier'];
+const REASONS: readonly ExitReason[] = [
+  'end',
+  'barrier',
+  'sleep',
+  'trap',
+  'interrupt',
+  'turn',
+  'gws-init',
+  'gws-barrier',
+];
 
 /** Constants from here on are hexadecimal. */
 const SMALL = 4096n;

@@ -5,7 +5,8 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import type { DeviceMemory } from '../device/memory.ts';
-import type { PtxExecutable, PtxSymbol } from './ptx-executable.ts';
+import type { PtxSymbol } from './link.ts';
+import type { PtxExecutable } from './ptx-executable.ts';
 
 const POINTER_BYTES = 8;
 const MAX_PRIORITY = 65_535;

@@ -9,15 +9,21 @@ import { type GuestAddress, guestAddress } from '../device/guest-address.ts';
 import type { Dispatch } from '../device/launch.ts';
 import { faultText } from '../launch/fault-text.ts';
 import type { LaunchableKernel } from '../launch/launchable-kernel.ts';
+import { UNKNOWN_STACK_BYTES } from '../launch/private-memory.ts';
+import { KERNEL_HEADER_BYTES, readKernelHeader, writeKernelHeader } from '../ptx/compile/kernel-header.ts';
 import {
-  compilePtx,
+  compileModule,
   type ImageKernel,
   type ImageLine,
   type ImageParameter,
   type PtxImage,
   type Relocation,
+  sharedFunctions,
 } from '../ptx/compile/module.ts';
-import type { PtxFunction } from '../ptx/text/syntax.ts';
+import { type StackNeeds, stackNeeds } from '../ptx/compile/stack-needs.ts';
+import { parseSource } from '../ptx/text/parser.ts';
+import { PtxSource } from '../ptx/text/source.ts';
+import { LinkedNames, type Placed, type PtxSymbol } from './link.ts';
 
 /** A kernel that can be launched: its parameters, and where its header is. */
 export interface PtxKernel extends LaunchableKernel {
@@ -32,59 +38,54 @@ export interface PtxText {
   readonly name: string;
 }
 
-/** A variable or a kernel in device memory; `sizeBytes` of a kernel is that of its code. */
-export interface PtxSymbol {
-  readonly address: bigint;
-  readonly sizeBytes: number;
+interface Loaded extends Placed {
+  readonly source: PtxSource;
+  readonly view: Uint8Array;
 }
 
-interface Loaded {
-  readonly image: PtxImage;
-  readonly address: bigint;
-  readonly view: Uint8Array;
+export interface PtxExecutableOptions {
+  /** Functions that the host wants to know the address of, though no kernel needs them. */
+  readonly wanted?: readonly string[];
 }
 
 /** `using` frees its memory; nothing of it may run any more. */
 export class PtxExecutable implements Disposable {
   readonly kernels: readonly PtxKernel[];
+  /** Variables, kernels and functions by their names. */
+  readonly symbols: ReadonlyMap<string, PtxSymbol>;
   /** Device memory of code and variables. */
   readonly sizeBytes: number;
   readonly #device: Device;
   readonly #loaded: Loaded[] = [];
-  readonly #symbols = new Map<string, PtxSymbol>();
+  readonly #names: LinkedNames;
   #isDisposed = false;
 
   /**
    * Compiles, places and links. Throws BAD_INPUT for what is no PTX, names that nothing defines and names
    * that are defined twice, UNSUPPORTED by name for what is not implemented, LIMIT_EXCEEDED.
    */
-  constructor(device: Device, texts: readonly PtxText[]) {
+  constructor(device: Device, texts: readonly PtxText[], { wanted = [] }: PtxExecutableOptions = {}) {
     this.#device = device;
-    const images = texts.map(({ text, name }) => compilePtx(text, name));
+    const images = compileAll(texts, wanted);
     try {
-      for (const image of images) this.#place(image);
+      for (const { image, source } of images) this.#place(image, source);
+      this.#names = new LinkedNames(this.#loaded);
       for (const loaded of this.#loaded) this.#relocate(loaded);
+      this.kernels = this.#linkKernels();
+      this.symbols = this.#names.symbols;
     } catch (error) {
       for (const { address } of this.#loaded) device.memory.free(address);
       throw error;
     }
     for (const loaded of this.#loaded) this.#publish(loaded);
-    this.kernels = this.#loaded.flatMap(({ image, address }) =>
-      image.kernels.map((kernel) => kernelOf(kernel, address)),
-    );
     this.sizeBytes = this.#loaded.reduce((sum, { view }) => sum + view.length, 0);
   }
 
-  /** The address of a variable or kernel. Throws USAGE for a name that nothing defines. */
+  /** The address of a variable, kernel or function. Throws USAGE for a name that nothing defines. */
   addressOf(name: string): bigint {
-    const symbol = this.#symbols.get(name);
+    const symbol = this.symbols.get(name);
     if (symbol !== undefined) return symbol.address;
-    throw new WavewrightError('USAGE', `there is no variable '${name}'`);
-  }
-
-  /** Variables and kernels by their names. */
-  get symbols(): ReadonlyMap<string, PtxSymbol> {
-    return this.#symbols;
+    throw new WavewrightError('USAGE', `there is no variable or function '${name}'`);
   }
 
   /** Bytes of the modules; undefined where the range is not inside one of them. */
@@ -109,30 +110,49 @@ export class PtxExecutable implements Disposable {
     return new WavewrightError(code, message, { section: `kernel '${kernel.name}'`, ...context });
   }
 
-  #place(image: PtxImage): void {
+  #place(image: PtxImage, source: PtxSource): void {
     const { memory } = this.#device;
     const sizeBytes = Math.max(1, image.bytes.length);
     const address = memory.allocate(sizeBytes, { label: `module ${image.name}` });
     const view = memory.view(address, sizeBytes);
     view.set(image.bytes);
-    this.#loaded.push({ image, address, view });
-    const weak = weakNames(image);
-    for (const { name, offset, sizeBytes } of [...image.kernels, ...image.variables]) {
-      if (this.#symbols.has(name)) {
-        if (weak.has(name)) continue;
-        throw new WavewrightError('BAD_INPUT', `'${name}' is defined twice`, { file: image.name });
-      }
-      this.#symbols.set(name, { address: address + BigInt(offset), sizeBytes });
-    }
+    this.#loaded.push({ image, source, address, view });
   }
 
-  #relocate({ image, view, address }: Loaded): void {
+  /** The header of each kernel says what it needs with all that it calls. */
+  #linkKernels(): PtxKernel[] {
+    const { functions } = this.#names;
+    const needs = stackNeeds(functions, this.#names.calleesOf);
+    const all = [...needs.values()];
+    const rows = (field: 'vectorRows' | 'accumulatorRows'): number => Math.max(0, ...all.map((each) => each[field]));
+    const found: PtxKernel[] = [];
+    for (const each of functions) {
+      const kernel = each.isKernel && each.placed.image.kernels.find(({ offset }) => offset === each.offset);
+      if (!kernel) continue;
+      const own = needs.get(each)!;
+      const { isOpen } = own;
+      const whole: StackNeeds = {
+        isOpen,
+        privateBytes: own.privateBytes + (isOpen ? UNKNOWN_STACK_BYTES : 0),
+        // What a register names may be any function.
+        vectorRows: isOpen ? rows('vectorRows') : own.vectorRows,
+        accumulatorRows: isOpen ? rows('accumulatorRows') : own.accumulatorRows,
+      };
+      const { view } = this.#loaded.find((loaded) => loaded === each.placed)!;
+      const bytes = view.subarray(kernel.offset, kernel.offset + KERNEL_HEADER_BYTES);
+      writeKernelHeader(bytes, { ...readKernelHeader(bytes)!, ...whole });
+      found.push(kernelOf(kernel, each.placed.address, whole));
+    }
+    return found;
+  }
+
+  #relocate(loaded: Loaded): void {
+    const { image, view } = loaded;
     const data = new DataView(view.buffer, view.byteOffset, view.length);
     for (const relocation of image.relocations) {
       const { offset, symbol, addend, sizeBytes, mask } = relocation;
-      const own = image.variables.find(({ name }) => name === symbol);
-      const target = own ? address + BigInt(own.offset) : this.#symbols.get(symbol)?.address;
-      if (target === undefined) throw undefinedSymbol(image, relocation);
+      const target = this.#names.address(symbol, loaded);
+      if (target === undefined) throw undefinedSymbol(loaded, relocation);
       const shift = trailingZeros(mask);
       const value = ((target + addend) & mask) >> shift;
       for (let i = 0; i < sizeBytes; i++) data.setUint8(offset + i, Number((value >> BigInt(8 * i)) & 0xffn));
@@ -140,11 +160,11 @@ export class PtxExecutable implements Disposable {
   }
 
   #publish({ image, address, view }: Loaded): void {
-    const { name, kernels } = image;
+    const { name, functions } = image;
     this.#device.publishCode({
       ...{ address, sizeBytes: view.length, name },
-      symbols: kernels.map((kernel) => ({
-        ...{ name: kernel.name, address: address + BigInt(kernel.offset), sizeBytes: kernel.sizeBytes },
+      symbols: functions.map((each) => ({
+        ...{ name: each.name, address: address + BigInt(each.offset), sizeBytes: each.sizeBytes },
       })),
       sourceLine: (pc) => this.sourceLine(pc),
     });
@@ -194,20 +214,24 @@ function trailingZeros(mask: bigint): bigint {
   return shift;
 }
 
-/** Names of which another definition may be there. */
-function weakNames({ module: { items } }: PtxImage): ReadonlySet<string> {
-  const named = items.filter((item) => item.kind === 'variable' || item.kind === 'function');
-  const isShared = (linkage: string | undefined): boolean => linkage === '.weak' || linkage === '.common' || !linkage;
-  return new Set(named.filter(({ linkage }) => isShared(linkage)).map(({ name }) => name));
+/** Functions are compiled that kernels or variables need, and those that several modules name. */
+function compileAll(
+  texts: readonly PtxText[],
+  wanted: readonly string[],
+): readonly { readonly image: PtxImage; readonly source: PtxSource }[] {
+  const parsed = texts.map(({ text, name }) => {
+    const source = new PtxSource(text, name);
+    return { source, module: parseSource(source) };
+  });
+  const shared = parsed.flatMap(({ module }) => [...sharedFunctions(module)]);
+  const [seen, names] = [new Set<string>(), new Set(wanted)];
+  for (const name of shared) (seen.has(name) ? names : seen).add(name);
+  return parsed.map(({ source, module }) => ({ source, image: compileModule(source, module, names) }));
 }
 
-function undefinedSymbol(image: PtxImage, { symbol }: Relocation): WavewrightError {
-  const isFunction = image.module.items.some(
-    (item): item is PtxFunction => item.kind === 'function' && item.name === symbol,
-  );
-  if (isFunction)
-    return new WavewrightError('UNSUPPORTED', `the address of function '${symbol}'`, { file: image.name });
-  return new WavewrightError('BAD_INPUT', `nothing defines '${symbol}'`, { file: image.name });
+function undefinedSymbol({ image, source }: Loaded, { symbol, textOffset }: Relocation): WavewrightError {
+  const what = `nothing defines '${symbol}'`;
+  return textOffset > 0 ? source.error(textOffset, what) : new WavewrightError('BAD_INPUT', what, { file: image.name });
 }
 
 /** Names that errors use, and that say whether a number is an integer or a float. */
@@ -225,8 +249,8 @@ function argumentOf({ name, type, offset, sizeBytes, isPointer }: ImageParameter
   };
 }
 
-function kernelOf(kernel: ImageKernel, base: bigint): PtxKernel {
-  const { name, parameters, parametersSizeBytes, sharedSizeBytes, privateSizeBytes } = kernel;
+function kernelOf(kernel: ImageKernel, base: bigint, { privateBytes, isOpen }: StackNeeds): PtxKernel {
+  const { name, parameters, parametersSizeBytes, sharedSizeBytes } = kernel;
   const metadata: KernelMetadata = {
     ...{ name, symbol: name, language: 'PTX', languageVersion: undefined, args: parameters.map(argumentOf) },
     ...{ reqdWorkgroupSize: kernel.requiredSize, workgroupSizeHint: undefined, vecTypeHint: undefined },
@@ -235,7 +259,7 @@ function kernelOf(kernel: ImageKernel, base: bigint): PtxKernel {
       kernargSegmentSizeBytes: parametersSizeBytes,
       kernargSegmentAlignmentBytes: 16,
     },
-    ...{ groupSegmentFixedSizeBytes: sharedSizeBytes, privateSegmentFixedSizeBytes: privateSizeBytes },
+    ...{ groupSegmentFixedSizeBytes: sharedSizeBytes, privateSegmentFixedSizeBytes: privateBytes },
     ...{ wavefrontSize: 32, sgprCount: 0, vgprCount: 0, agprCount: undefined },
     ...{ maxFlatWorkgroupSize: kernel.maxWorkgroupSize, sgprSpillCount: undefined, vgprSpillCount: undefined },
     ...{ kind: undefined, maxWorkgroupsX: undefined, maxWorkgroupsY: undefined, maxWorkgroupsZ: undefined },
@@ -244,7 +268,7 @@ function kernelOf(kernel: ImageKernel, base: bigint): PtxKernel {
   };
   return {
     ...{ name, kernargSegmentSizeBytes: parametersSizeBytes, groupSegmentSizeBytes: sharedSizeBytes },
-    ...{ privateSegmentSizeBytes: privateSizeBytes, dynamicCallstack: false, metadata },
+    ...{ privateSegmentSizeBytes: privateBytes, dynamicCallstack: isOpen, metadata },
     ...{ entry: guestAddress(base + BigInt(kernel.offset)), registerCount: kernel.registerCount },
   };
 }

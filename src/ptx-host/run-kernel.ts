@@ -62,7 +62,8 @@ export async function runPtxKernel(
   request: PtxRunRequest,
   pause: (kernel: RunningPtxKernel) => Promise<void> = async () => {},
 ): Promise<PtxRunOutcome> {
-  using executable = new PtxExecutable(request.device, request.texts);
+  const wanted = request.args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : []));
+  using executable = new PtxExecutable(request.device, request.texts, { wanted });
   using run = new KernelRun(request, executable);
   return await run.run(pause);
 }

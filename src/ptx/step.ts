@@ -38,12 +38,12 @@ class PtxStep implements Step {
   readonly classIndex: number;
   readonly #form: Form;
   readonly #guard: GuardKind;
-  readonly #instruction: CodeInstruction;
+  readonly #instruction: CodeInstruction<StepOperand>;
 
   constructor(
     form: Form,
     guard: GuardKind,
-    instruction: CodeInstruction,
+    instruction: CodeInstruction<StepOperand>,
     { offset, sizeBytes }: { readonly offset: number; readonly sizeBytes: number },
   ) {
     const { opcode, operands, distance } = instruction;

@@ -59,4 +59,9 @@ export interface FrontEnd {
    * else may depend on the position of the workgroup, and no other row may be written.
    */
   startWave(memories: Memories, launch: Launch, start: WaveStart): void;
+  /**
+   * Makes some lanes active of a wave that left with the exit `turn`; the low half of the address at which
+   * they go on. Only for languages whose programs have that exit.
+   */
+  takeTurn?(memories: Memories, wave: number): number;
 }

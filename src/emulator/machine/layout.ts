@@ -207,6 +207,7 @@ export const EXIT_CODES: Readonly<Record<ExitReason, number>> = {
   interrupt: 5,
   'gws-init': 10,
   'gws-barrier': 11,
+  turn: 12,
 };
 /** The instruction budget ran out. */
 export const EXIT_BUDGET = 0;

@@ -329,7 +329,8 @@ export class GroupScheduler implements RecordHolder {
 
   /** Looks at why a wave left the executor; returns its new state. */
   #afterExit(wave: Wave): WaveState {
-    const { view } = this.#core.state;
+    const { frontEnd, memory, state } = this.#core;
+    const { view } = state;
     const record = view.getUint32(wave.base + WAVE_RECORD, true);
     const goOn = (next: number): WaveState => {
       this.#core.work.answerExit();
@@ -343,9 +344,11 @@ export class GroupScheduler implements RecordHolder {
       case EXIT_CODES.interrupt:
         return 'ready';
       case EXIT_JUMP:
-        return goOn(this.#jump(wave, record));
+        return goOn(this.#jump(wave, record, view.getBigUint64(wave.base + WAVE_JUMP_PC, true)));
       case EXIT_MODE:
         return goOn(this.#switchMode(wave, record));
+      case EXIT_CODES.turn:
+        return goOn(this.#jump(wave, record, memory.address(frontEnd.takeTurn?.(this.#core, wave.base) ?? 0)));
       case EXIT_CODES['gws-init']:
         return this.#syncGlobally(wave, record, false);
       case EXIT_CODES['gws-barrier']:
@@ -381,9 +384,8 @@ export class GroupScheduler implements RecordHolder {
     return 'sleeping';
   }
 
-  #jump(wave: Wave, record: number): number {
-    const { memory, state } = this.#core;
-    const pc = state.view.getBigUint64(wave.base + WAVE_JUMP_PC, true);
+  #jump(wave: Wave, record: number, pc: bigint): number {
+    const { memory } = this.#core;
     const offset = memory.offset(pc);
     if (offset === undefined || !memory.code(offset))
       throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_JUMP, -1, pc);

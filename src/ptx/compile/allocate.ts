@@ -2,36 +2,17 @@
  * Registers of a function to rows. A lane's registers are its own, whatever other lanes of the wave do: so a
  * row may hold one register on one side of a branch and another one on the other side.
  */
-import { solveDataFlow } from '../../flow/data-flow.ts';
-import { graphOf } from '../../flow/graph.ts';
 import type { RegisterOperand } from '../../ir/step.ts';
 import { FIRST_OWN_ROW, ROW_COUNT, ROWS_PER_FILE } from '../machine/places.ts';
 import type { LinearCode } from './linearize.ts';
-import { type FunctionRegister, type Lir, specsOf } from './lir.ts';
+import type { FunctionRegister } from './lir.ts';
+import { liveAtEnds, registersOf } from './live-registers.ts';
 
 /** Where each register is, by its number, and how many rows of each file are used. */
 export interface RowAllocation {
   readonly rows: ReadonlyMap<number, RegisterOperand>;
   readonly vectorRows: number;
   readonly accumulatorRows: number;
-}
-
-/** Registers that an instruction reads, and those that it writes; one under a guard keeps what it had. */
-function usesOf(line: Lir): {
-  readonly reads: readonly FunctionRegister[];
-  readonly writes: readonly FunctionRegister[];
-} {
-  const specs = specsOf(line.form);
-  const reads: FunctionRegister[] = [];
-  const writes: FunctionRegister[] = [];
-  line.operands.forEach((operand, index) => {
-    if (operand.kind !== 'virtual') return;
-    const isWritten = specs[index]!.kind === 'write';
-    if (isWritten) writes.push(operand);
-    if (!isWritten || line.guard) reads.push(operand);
-  });
-  if (line.guard) reads.push(line.guard.register);
-  return { reads, writes };
 }
 
 /** The first and the last position at which a register holds something. */
@@ -110,7 +91,7 @@ function intervalsOf({ blocks }: LinearCode): readonly Interval[] {
   blocks.forEach(({ code }, block) => {
     for (const register of live[block]!.before.values()) touch(register, position);
     for (const line of code) {
-      const { reads, writes } = usesOf(line);
+      const { reads, writes } = registersOf(line);
       for (const register of reads) touch(register, position);
       for (const register of writes) touch(register, position + 1);
       position += 2;
@@ -119,35 +100,4 @@ function intervalsOf({ blocks }: LinearCode): readonly Interval[] {
     position += 2;
   });
   return [...intervals.values()].sort((a, b) => a.first - b.first);
-}
-
-type Registers = ReadonlyMap<number, FunctionRegister>;
-
-/** What lanes need of registers before and behind each block. */
-function liveAtEnds({ blocks }: LinearCode): readonly { readonly before: Registers; readonly behind: Registers }[] {
-  const numbers = [...blocks.keys()];
-  const graph = graphOf(numbers, [0], (block) => blocks[block]!.successors);
-  const local = blocks.map(({ code }) => {
-    const needed = new Map<number, FunctionRegister>();
-    const written = new Set<number>();
-    for (const line of code) {
-      const { reads, writes } = usesOf(line);
-      for (const register of reads) if (!written.has(register.id)) needed.set(register.id, register);
-      for (const register of writes) written.add(register.id);
-    }
-    return { needed, written };
-  });
-  const nothing: Registers = new Map();
-  const { incoming, outgoing } = solveDataFlow<Registers>(graph, {
-    ...{ direction: 'backward', nothing, outside: nothing },
-    join: (a, b) => (b.size === 0 ? a : a.size === 0 ? b : new Map([...a, ...b])),
-    equals: (a, b) => a.size === b.size,
-    transfer(block, behind) {
-      const { needed, written } = local[block]!;
-      const before = new Map(needed);
-      for (const [id, register] of behind) if (!written.has(id)) before.set(id, register);
-      return before;
-    },
-  });
-  return blocks.map((_, block) => ({ before: outgoing[block]!, behind: incoming[block]! }));
 }

@@ -1,10 +1,12 @@
 /** The statements of a body as blocks: straight code, and what it ends with. */
 
-import type { Form } from '../rows/row.ts';
+import type { Expansion, Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { PtxGuard, PtxInstruction, Statement, Variable } from '../text/syntax.ts';
+import { isThroughRegister } from './call-operands.ts';
 import type { Scope } from './scope.ts';
+import { callSignature } from './signature.ts';
 
 /** An instruction with its form, and the names that it sees. */
 export interface ScopedInstruction {
@@ -32,12 +34,18 @@ export type Exit =
 export interface FlatBlock {
   readonly code: ScopedInstruction[];
   exit: Exit;
+  /** Its only instruction is a call through a register: lanes may go to different functions. */
+  isCall: boolean;
 }
 
 /** What declares something, for the function. */
 export interface Declarations {
   declareVariable(scope: Scope, variable: Variable): void;
+  /** The function takes memory while it runs. */
+  useStack(scope: Scope): void;
 }
+
+const STACK_USERS: ReadonlySet<Expansion | undefined> = new Set(['alloca', 'stacksave', 'stackrestore']);
 
 /** Throws BAD_INPUT for what is no instruction or names no label, UNSUPPORTED for what has no row. */
 export function blocksOf(
@@ -52,7 +60,7 @@ export function blocksOf(
 class Flattener {
   readonly #source: PtxSource;
   readonly #declarations: Declarations;
-  readonly #blocks: FlatBlock[] = [{ code: [], exit: { kind: 'return' } }];
+  readonly #blocks: FlatBlock[] = [{ code: [], exit: { kind: 'return' }, isCall: false }];
   readonly #labels = new Map<string, number>();
   readonly #fixups: { readonly block: number; readonly label: string; readonly offset: number }[] = [];
 
@@ -101,8 +109,12 @@ class Flattener {
       case 'block':
         this.#statements(statement.statements, scope.inner());
         return;
+      case 'prototype': {
+        const { name, results, parameters } = statement;
+        scope.define(name, { kind: 'prototype', signature: callSignature(this.#source, results, parameters) });
+        return;
+      }
       case 'directive':
-      case 'prototype':
     }
   }
 
@@ -112,7 +124,7 @@ class Flattener {
     const last = this.#blocks[next - 1]!;
     if (exit) last.exit = exit;
     else if (last.exit.kind === 'return') last.exit = { kind: 'goto', target: next };
-    this.#blocks.push({ code: [], exit: { kind: 'return' } });
+    this.#blocks.push({ code: [], exit: { kind: 'return' }, isCall: false });
     return next;
   }
 
@@ -122,29 +134,41 @@ class Flattener {
     if (!form || form.row.isInternal) {
       throw this.#source.error(offset, `instruction '${opcode}' is not implemented`, 'UNSUPPORTED');
     }
-    const { flow, control } = form.row;
-    if (flow === 'call' || flow === 'indexed') {
-      throw this.#source.error(offset, flow === 'call' ? 'calls of functions' : 'branches by number', 'UNSUPPORTED');
-    }
+    const { flow, control, expansion } = form.row;
+    if (flow === 'indexed') throw this.#source.error(offset, 'branches by number', 'UNSUPPORTED');
     if (flow === 'branch') {
       this.#branch(instruction, scope);
       return;
     }
+    if (STACK_USERS.has(expansion)) this.#declarations.useStack(scope);
     const ends = flow === 'return' || flow === 'exit' || control === 'end';
-    if (!ends) {
+    if (!ends && flow !== 'call') {
       this.#blocks.at(-1)!.code.push({ instruction, form, scope });
       return;
     }
-    // Only the lanes of the guard end: they have a block of their own.
+    // Only the lanes of the guard end, or call: they have a block of their own.
     if (guard) {
       const own = this.#blocks.length;
       this.#begin({ kind: 'branch', guard, scope, taken: own, other: own + 1, offset });
     }
-    if (control === 'end')
-      this.#blocks.at(-1)!.code.push({ instruction: { ...instruction, guard: undefined }, form, scope });
+    const unguarded = { instruction: { ...instruction, guard: undefined }, form, scope };
+    if (flow === 'call') {
+      this.#call(unguarded, guard !== undefined);
+      return;
+    }
+    if (control === 'end') this.#blocks.at(-1)!.code.push(unguarded);
     const exit: Exit =
       flow === 'return' ? { kind: 'return' } : flow === 'exit' ? { kind: 'exit', offset } : { kind: 'none' };
     this.#begin(exit);
+  }
+
+  #call(scoped: ScopedInstruction, isGuarded: boolean): void {
+    const isAlone = isThroughRegister(this.#source, scoped.instruction, scoped.scope);
+    if (isAlone) this.#begin();
+    const block = this.#blocks.at(-1)!;
+    block.code.push(scoped);
+    block.isCall = isAlone;
+    if (isAlone || isGuarded) this.#begin();
   }
 
   #branch({ operands, offset, guard }: PtxInstruction, scope: Scope): void {

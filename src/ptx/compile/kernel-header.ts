@@ -16,7 +16,7 @@ export interface KernelHeader {
   readonly sharedBytes: number;
 }
 
-export function writeKernelHeader(bytes: Uint8Array<ArrayBuffer>, header: KernelHeader): void {
+export function writeKernelHeader(bytes: Uint8Array, header: KernelHeader): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, KERNEL_HEADER_BYTES);
   const { vectorRows, accumulatorRows, parameterBytes, privateBytes, sharedBytes } = header;
   const words = [MAGIC, VERSION, vectorRows, accumulatorRows, parameterBytes, privateBytes, sharedBytes];

@@ -5,8 +5,10 @@
  */
 import { PLACES } from '../machine/places.ts';
 import type { PtxSource } from '../text/source.ts';
+import { callCode } from './calls.ts';
 import type { Exit, FlatBlock } from './flatten.ts';
-import { constant, type Lir, type LirOperand, lir } from './lir.ts';
+import type { Frame } from './frame.ts';
+import { type Lir, type LirOperand, lir } from './lir.ts';
 import { codeOrder } from './order.ts';
 import { guardOf, PARTED, selectCode } from './select.ts';
 
@@ -21,7 +23,8 @@ type Way =
       readonly other: number;
       readonly offset: number;
     }
-  | { readonly kind: 'end' }
+  /** Those that called wait behind it until all have: the next piece. */
+  | { readonly kind: 'called' }
   | { readonly kind: 'leave'; readonly offset: number }
   | { readonly kind: 'none' };
 
@@ -30,63 +33,110 @@ interface Piece {
   readonly way: Way;
 }
 
-/** Code in its order; `successors`: of each block, for what asks where registers are used. */
-export interface LinearCode {
-  readonly blocks: readonly { readonly code: readonly Lir[]; readonly successors: readonly number[] }[];
+/** A block of code; `successors`: for what asks where registers are used. */
+export interface LinearBlock {
+  readonly code: readonly Lir[];
+  readonly successors: readonly number[];
+  /** Instructions before the place at which lanes go on that waited for the block. */
+  readonly joinLength: number;
 }
 
-/** Of a kernel: where it ends, the wave ends. */
-export function linearize(source: PtxSource, blocks: readonly FlatBlock[]): LinearCode {
-  const pieces = piecesOf(source, blocks);
-  const joins = joinsOf(pieces);
-  const emitter = new Emitter(pieces, joins);
+/** Code in its order. */
+export interface LinearCode {
+  readonly blocks: readonly LinearBlock[];
+}
+
+/** What is around the blocks of a function. */
+export interface BodyParts {
+  readonly source: PtxSource;
+  readonly frame: Frame;
+  readonly isKernel: boolean;
+  /** Whether it calls functions, in which lanes may end. */
+  readonly calls: boolean;
+  readonly prologue: readonly Lir[];
+  /** Of a function: how it goes back. Where a kernel ends, the lanes end. */
+  readonly epilogue: readonly Lir[];
+}
+
+export function linearize(parts: BodyParts, blocks: readonly FlatBlock[]): LinearCode {
+  const pieces = piecesOf(parts, blocks);
+  const joins = joinsOf(pieces, parts);
+  const emitter = new Emitter(pieces, joins, parts);
   return { blocks: pieces.map((_, place) => emitter.block(place)) };
 }
+
+/** Pieces behind those of the text, by their distance from the end of the function. */
+const TURN = 2;
+const TRAP = 3;
+const LAST_PIECES = 4;
+const endOf = ({ length }: readonly Piece[]): number => length - LAST_PIECES;
 
 const successorsOf = (exit: Exit): readonly number[] =>
   exit.kind === 'goto' ? [exit.target] : exit.kind === 'branch' ? [exit.other, exit.taken] : [];
 
-/** The end of the kernel stands last, and behind it where lanes end that should have been together. */
-function piecesOf(source: PtxSource, blocks: readonly FlatBlock[]): readonly Piece[] {
+/** Whether all lanes of the wave that have not ended are there when it comes to the end. */
+const endsAtOnce = ({ isKernel, calls }: BodyParts): boolean => isKernel && !calls;
+
+/** The end of the function, and what is behind it: where no lane of it goes on, and the end of the wave. */
+function lastPieces(parts: BodyParts, end: number): readonly Piece[] {
+  const { isKernel, epilogue } = parts;
+  const code = (...lines: Lir[]): Piece => ({ code: lines, way: { kind: 'none' } });
+  const isOver = endsAtOnce(parts);
+  const last = isOver ? [] : [lir('wave_more', [PLACES.live], 0, { target: end + TURN })];
+  const leave = isOver ? [] : [lir('wave_leave', [PLACES.live], 0)];
+  return [
+    isKernel ? code(...leave) : code(...epilogue),
+    code(...last, lir('wave_end', [], 0)),
+    code(...(isOver ? [] : [lir('wave_turn', [], 0)])),
+    code(lir('trap.parted', [], 0)),
+  ];
+}
+
+/** How many pieces a block becomes: where both ways of a branch lead back, one of them has one of its own. */
+const sizeOf = ({ isCall }: FlatBlock, isDouble: boolean): number => (isCall ? 3 : isDouble ? 2 : 1);
+
+function piecesOf(parts: BodyParts, blocks: readonly FlatBlock[]): readonly Piece[] {
+  const { source, frame, prologue } = parts;
   const { slots, target } = codeOrder(blocks.map(({ exit }) => successorsOf(exit)));
-  const pieces: Piece[] = [];
-  /** Where each slot's piece is: an edge between two ways back takes one of its own. */
-  const extra = slots.map((slot) => {
+  const isDouble = slots.map((slot, index) => {
     const exit = slot.kind === 'block' ? blocks[slot.block]!.exit : undefined;
-    return (
-      exit?.kind === 'branch' && slot.kind === 'block' && isBackTwice(exit, slot.block, slots.indexOf(slot), target)
-    );
+    return exit?.kind === 'branch' && slot.kind === 'block' && isBackTwice(exit, slot.block, index, target);
   });
   const places: number[] = [];
-  let next = 0;
-  for (const isDouble of extra) {
-    places.push(next);
-    next += isDouble ? 2 : 1;
-  }
-  const end = next;
+  let end = 0;
+  slots.forEach((slot, index) => {
+    places.push(end);
+    end += slot.kind === 'latch' ? 1 : sizeOf(blocks[slot.block]!, isDouble[index]!);
+  });
+  const pieces: Piece[] = [];
   slots.forEach((slot, index) => {
     if (slot.kind === 'latch') {
       const header = slots.findIndex((each) => each.kind === 'block' && each.block === slot.header);
       pieces.push({ code: [], way: { kind: 'goto', target: places[header]! } });
       return;
     }
-    const { code, exit } = blocks[slot.block]!;
-    const selected = [...(index === 0 ? [begin()] : []), ...code.flatMap((each) => selectCode(source, each))];
+    const { code, exit, isCall } = blocks[slot.block]!;
+    const first = index === 0 ? prologue : [];
     const to = (block: number): number => places[target(slot.block, block)]!;
     const way = wayOf(source, exit, to, end);
-    if (!extra[index] || way.kind !== 'branch') {
+    const next = places[index]! + 1;
+    if (isCall) {
+      const { before, call, behind } = callCode(source, code[0]!, frame);
+      pieces.push({ code: [...first, ...before], way: { kind: 'goto', target: next } });
+      pieces.push({ code: call, way: { kind: 'called' } });
+      pieces.push({ code: behind, way });
+      return;
+    }
+    const selected = [...first, ...code.flatMap((each) => selectCode(source, each, frame))];
+    if (!isDouble[index] || way.kind !== 'branch') {
       pieces.push({ code: selected, way });
       return;
     }
-    pieces.push({ code: selected, way: { ...way, taken: places[index]! + 1 } });
+    pieces.push({ code: selected, way: { ...way, taken: next } });
     pieces.push({ code: [], way: { kind: 'goto', target: way.taken } });
   });
-  pieces.push({ code: [], way: { kind: 'end' } });
-  pieces.push({ code: [lir('trap.parted', [], 0)], way: { kind: 'none' } });
-  return pieces;
+  return [...pieces, ...lastPieces(parts, end)];
 }
-
-const begin = (): Lir => lir('wave_begin', [PLACES.live, PLACES.activation], 0);
 
 const isBackTwice = (
   { taken, other }: Extract<Exit, { kind: 'branch' }>,
@@ -114,11 +164,12 @@ function wayOf(source: PtxSource, exit: Exit, to: (block: number) => number, end
   }
 }
 
-/** Places where lanes may wait; the end of the kernel is one, where nobody is asked. */
-function joinsOf(pieces: readonly Piece[]): ReadonlySet<number> {
-  const end = pieces.length - 2;
+/** Places where lanes may wait; the end of a kernel is one, where nobody is asked. */
+function joinsOf(pieces: readonly Piece[], { isKernel }: BodyParts): ReadonlySet<number> {
+  const end = endOf(pieces);
   const joins = new Set<number>();
   pieces.forEach(({ way }, place) => {
+    if (way.kind === 'called') for (const join of [place, place + 1]) joins.add(join);
     if (way.kind !== 'branch' || way.taken === way.other) return;
     const later = Math.max(way.taken, way.other);
     if (later > place) joins.add(later);
@@ -137,7 +188,9 @@ function joinsOf(pieces: readonly Piece[]): ReadonlySet<number> {
       }
     });
   }
-  joins.delete(end);
+  const canBeEmpty = joins.size > 0 || pieces.some(({ way }) => way.kind === 'leave');
+  if (!isKernel && canBeEmpty) joins.add(end);
+  else joins.delete(end);
   return joins;
 }
 
@@ -156,43 +209,59 @@ function joinsBefore(size: number, joins: ReadonlySet<number>): Uint32Array {
   return before;
 }
 
+const resumption = (block: number): LirOperand => ({ kind: 'block', block });
+
 class Emitter {
   readonly #pieces: readonly Piece[];
   readonly #joins: ReadonlySet<number>;
   /** The join at or behind each place; the end, where there is none. */
   readonly #nextJoin: Uint32Array;
   readonly #end: number;
+  readonly #isKernel: boolean;
+  /** Nobody asks where those are that came to the end. */
+  readonly #isEndOver: boolean;
 
-  constructor(pieces: readonly Piece[], joins: ReadonlySet<number>) {
+  constructor(pieces: readonly Piece[], joins: ReadonlySet<number>, parts: BodyParts) {
     this.#pieces = pieces;
     this.#joins = joins;
-    this.#end = pieces.length - 2;
-    this.#nextJoin = new Uint32Array(pieces.length + 1).fill(this.#end);
-    for (let place = this.#end - 1; place >= 0; place--) {
-      this.#nextJoin[place] = joins.has(place) ? place : this.#nextJoin[place + 1]!;
+    this.#end = endOf(pieces);
+    this.#isKernel = parts.isKernel;
+    this.#isEndOver = endsAtOnce(parts);
+    this.#nextJoin = new Uint32Array(pieces.length + 1).fill(this.#end + 1);
+    for (let place = this.#end; place >= 0; place--) {
+      const isJoin = place === this.#end || joins.has(place);
+      this.#nextJoin[place] = isJoin ? place : this.#nextJoin[place + 1]!;
     }
   }
 
   /** A block of the code, with all that decides who runs it and where they go. */
-  block(place: number): { readonly code: readonly Lir[]; readonly successors: readonly number[] } {
+  block(place: number): LinearBlock {
     const { code, way } = this.#pieces[place]!;
     const lines: Lir[] = [];
     if (this.#joins.has(place)) lines.push(...this.#join(place));
-    for (const line of code) lines.push(line.target === PARTED ? { ...line, target: this.#end + 1 } : line);
+    const joinLength = lines.length;
+    for (const line of code) lines.push(line.target === PARTED ? { ...line, target: this.#end + TRAP } : line);
     lines.push(...this.#way(way, place));
-    return { code: lines, successors: this.#successors(way) };
+    return { code: lines, joinLength, successors: this.#successors(way, place) };
   }
 
+  /** In a kernel all lanes are of one activation. */
   #join(place: number): readonly Lir[] {
+    const { live, join, ownActivation, activation } = PLACES;
+    const here = [resumption(place), join];
+    const target = this.#nextJoin[place + 1]!;
     return [
-      lir('wave_gather', [PLACES.live, PLACES.activation], 0),
-      lir('wave_join', [constant(place), PLACES.join], 0, { target: this.#nextJoin[place + 1]! }),
+      lir('wave_gather', [live], 0),
+      this.#isKernel
+        ? lir('wave_join', here, 0, { target })
+        : lir('wave_join.own', [...here, ownActivation, activation], 0, { target }),
     ];
   }
 
   /** Where lanes go, each for itself: what registers they need there is what counts. */
-  #successors(way: Way): readonly number[] {
+  #successors(way: Way, place: number): readonly number[] {
     if (way.kind === 'goto') return [way.target];
+    if (way.kind === 'called') return [place, place + 1];
     return way.kind === 'branch' ? [way.taken, way.other] : [];
   }
 
@@ -204,8 +273,8 @@ class Emitter {
         return way.taken === way.other ? this.#goto(way.taken, place) : this.#branch(way, place);
       case 'leave':
         return [lir('wave_leave', [PLACES.live], way.offset), ...this.#jump(this.#nextJoin[place + 1]!, place)];
-      case 'end':
-        return [lir('wave_end', [], 0)];
+      case 'called':
+        return [this.#wait(place + 1), ...this.#jump(place, place)];
       case 'none':
         return [];
     }
@@ -220,8 +289,12 @@ class Emitter {
     if (target <= place) return this.#jump(target, place);
     const next = this.#nextJoin[place + 1]!;
     if (next > target || (next === target && !this.#joins.has(target))) return this.#jump(target, place);
-    const wait = target === this.#end ? [] : [lir('wave_wait', [constant(target), PLACES.join], 0)];
+    const wait = target === this.#end && this.#isEndOver ? [] : [this.#wait(target)];
     return [...wait, ...this.#jump(next, place)];
+  }
+
+  #wait(target: number): Lir {
+    return lir('wave_wait', [resumption(target), PLACES.join], 0);
   }
 
   #branch(way: Extract<Way, { kind: 'branch' }>, place: number): readonly Lir[] {
@@ -231,7 +304,7 @@ class Emitter {
     const isTaken = (target: number): boolean => target === taken;
     /** Whether the opposite of the predicate leads there. */
     const suffix = (target: number): string => (isTaken(target) === isNegated ? '.not' : '');
-    const operands = [condition, constant(later), PLACES.join];
+    const operands = [condition, resumption(later), PLACES.join];
     if (first <= place) {
       return [lir(`wave_loop${suffix(first)}`, operands, offset, { target: first }), ...this.#jump(next, place)];
     }

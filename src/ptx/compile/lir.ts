@@ -19,7 +19,34 @@ export interface SymbolOperand {
   readonly addend: bigint;
 }
 
-export type LirOperand = FunctionRegister | SymbolOperand | StepOperand;
+/** Where a block of the function begins behind its join, by its number in the order of the code. */
+export interface BlockAddress {
+  readonly kind: 'block';
+  readonly block: number;
+}
+
+/** The address behind the instruction that stands so many instructions further on. */
+export interface AheadAddress {
+  readonly kind: 'ahead';
+  readonly instructions: number;
+}
+
+/** The size of the function's frame, which is known at last, and a number that is added. */
+export interface FrameEnd {
+  readonly kind: 'frameEnd';
+  readonly addend: number;
+}
+
+export type LirOperand = FunctionRegister | SymbolOperand | BlockAddress | AheadAddress | FrameEnd | StepOperand;
+
+/**
+ * At a call: before the instruction, registers that live across the call are saved; behind it, they are
+ * there again. `call` tells calls apart.
+ */
+export interface Keeping {
+  readonly call: number;
+  readonly kind: 'save' | 'restore';
+}
 
 export interface RegisterGuard {
   readonly register: FunctionRegister;
@@ -32,6 +59,9 @@ export interface Lir {
   readonly guard: RegisterGuard | undefined;
   /** Number of the block that it may branch to, in the order of the code. */
   readonly target: number | undefined;
+  /** The function that it calls. */
+  readonly callee?: string | undefined;
+  readonly keeping?: Keeping | undefined;
   /** The place in the text that it comes from. */
   readonly offset: number;
 }

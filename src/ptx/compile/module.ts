@@ -4,18 +4,17 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
-import { type CodeInstruction, constantOffset, fits, machineSizeBytes, writeMachine } from '../machine/code.ts';
+import { constantOffset, distanceOffset, writeMachine } from '../machine/code.ts';
 import { bitsOf, isType } from '../machine/types.ts';
 import { convertedBits } from '../text/constant.ts';
 import { parseSource } from '../text/parser.ts';
 import { PtxSource } from '../text/source.ts';
-import type { Constant, Initializer, PtxFunction, PtxModule, Variable } from '../text/syntax.ts';
-import { allocate, type RowAllocation } from './allocate.ts';
-import { blocksOf } from './flatten.ts';
+import type { Alias, Constant, Initializer, PtxFunction, PtxModule, Variable } from '../text/syntax.ts';
+import { compileFunction, type EntryParameter, kernelParameters } from './function.ts';
 import { KERNEL_HEADER_BYTES, type KernelHeader, writeKernelHeader } from './kernel-header.ts';
-import { linearize } from './linearize.ts';
-import type { Lir, LirOperand } from './lir.ts';
-import { type DeclaredRegister, type NamePlace, Scope, variableExtent } from './scope.ts';
+import type { PlacedLine } from './place.ts';
+import type { NamePlace } from './scope.ts';
+import { callSignature, variableExtent } from './signature.ts';
 
 /** A place that holds the address of a symbol. `sizeBytes`: of the part of it that goes there. */
 export interface Relocation {
@@ -46,7 +45,6 @@ export interface ImageKernel {
   readonly parameters: readonly ImageParameter[];
   readonly parametersSizeBytes: number;
   readonly sharedSizeBytes: number;
-  readonly privateSizeBytes: number;
   /** Registers of 32 bits that are live at a time. */
   readonly registerCount: number;
   /** `.reqntid`, and the product of `.maxntid`. */
@@ -54,10 +52,30 @@ export interface ImageKernel {
   readonly maxWorkgroupSize: number;
 }
 
-export interface ImageVariable {
+/** A kernel or function with what its stack depends on. */
+export interface ImageFunction {
   readonly name: string;
   readonly offset: number;
   readonly sizeBytes: number;
+  readonly isKernel: boolean;
+  readonly vectorRows: number;
+  readonly accumulatorRows: number;
+  /** Private memory of an activation of its own. */
+  readonly frameBytes: number;
+  /** Whether it takes more while it runs, or calls what a register names. */
+  readonly hasOpenStack: boolean;
+  readonly callees: readonly string[];
+}
+
+/** `weak`: another definition may take its place; `common`: the largest one counts. */
+export type LinkBinding = 'local' | 'global' | 'weak' | 'common';
+
+/** A name with its address in the image. */
+export interface ImageSymbol {
+  readonly name: string;
+  readonly offset: number;
+  readonly sizeBytes: number;
+  readonly binding: LinkBinding;
 }
 
 /** The line of the text that the instruction at an offset of the image comes from. */
@@ -72,7 +90,8 @@ export interface PtxImage {
   readonly module: PtxModule;
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly kernels: readonly ImageKernel[];
-  readonly variables: readonly ImageVariable[];
+  readonly functions: readonly ImageFunction[];
+  readonly symbols: readonly ImageSymbol[];
   readonly relocations: readonly Relocation[];
   /** By offset, ascending. */
   readonly lines: readonly ImageLine[];
@@ -82,29 +101,52 @@ const ALIGNMENT = 16;
 const MAX_IMAGE_BYTES = 2 ** 30;
 const MAX_THREADS = 1024;
 const MAX_SHARED_BYTES = 65_536;
-const MAX_PARAMETER_BYTES = 32_764;
+
+const BINDINGS: Readonly<Record<string, LinkBinding>> = { '.visible': 'global', '.weak': 'weak', '.common': 'common' };
+const bindingOf = ({ linkage }: { readonly linkage: string | undefined }): LinkBinding =>
+  BINDINGS[linkage ?? ''] ?? 'local';
 
 /**
- * Compiles all kernels of a module. Throws BAD_INPUT with line, column and the line itself, UNSUPPORTED by
- * name for what is not implemented, LIMIT_EXCEEDED.
+ * Compiles all kernels of a module, and the functions that they, variables and others need. Throws BAD_INPUT
+ * with line, column and the line itself, UNSUPPORTED by name for what is not implemented, LIMIT_EXCEEDED.
  *
  * @param name what errors call the text
+ * @param wanted names of functions that others need; by default those that others can see
  */
-export function compilePtx(text: string, name: string): PtxImage {
+export function compilePtx(text: string, name: string, wanted?: ReadonlySet<string>): PtxImage {
   const source = new PtxSource(text, name);
-  return new ModuleCompiler(source, parseSource(source)).compile();
+  return compileModule(source, parseSource(source), wanted);
 }
+
+/** As `compilePtx`, of a text that is parsed. */
+export const compileModule = (source: PtxSource, module: PtxModule, wanted?: ReadonlySet<string>): PtxImage =>
+  new ModuleCompiler(source, module).compile(wanted);
+
+/** Names of functions that a module shares with others, or leaves to them. */
+export const sharedFunctions = ({ items }: PtxModule): ReadonlySet<string> =>
+  new Set(
+    items.flatMap((item) => {
+      if (item.kind === 'alias') return [item.name];
+      return item.kind === 'function' && !(item.body && bindingOf(item) === 'local') ? [item.name] : [];
+    }),
+  );
 
 class ModuleCompiler {
   readonly #source: PtxSource;
   readonly #module: PtxModule;
   readonly #names = new Map<string, NamePlace>();
   readonly #kernels: ImageKernel[] = [];
-  readonly #variables: ImageVariable[] = [];
+  readonly #functions: ImageFunction[] = [];
+  readonly #symbols: ImageSymbol[] = [];
+  /** Functions with a body, by name. */
+  readonly #bodies = new Map<string, PtxFunction>();
+  /** Distances to functions of the image, from the start of the instruction that has them at `place`. */
+  readonly #branches: { readonly start: number; readonly place: number; readonly callee: string }[] = [];
   readonly #relocations: Relocation[] = [];
   readonly #lines: ImageLine[] = [];
   readonly #parts: { readonly offset: number; readonly bytes: Uint8Array }[] = [];
   readonly #headers: { readonly offset: number; readonly header: Omit<KernelHeader, 'sharedBytes'> }[] = [];
+  readonly #aliases: Pick<Alias, 'name' | 'target'>[] = [];
   #size = 0;
   #sharedBytes = 0;
 
@@ -113,33 +155,79 @@ class ModuleCompiler {
     this.#module = module;
   }
 
-  compile(): PtxImage {
+  compile(wanted: ReadonlySet<string> | undefined): PtxImage {
     const { items } = this.#module;
     if (this.#module.addressSizeBits !== 64) {
       throw new WavewrightError('UNSUPPORTED', 'addresses of 32 bits', { file: this.#source.name });
     }
     for (const item of items) if (item.kind === 'variable') this.#declare(item);
-    for (const item of items) {
-      if (item.kind === 'function' && !item.isEntry) this.#names.set(item.name, { kind: 'symbol', name: item.name });
-    }
-    for (const item of items) if (item.kind === 'function' && item.isEntry && item.body) this.#kernel(item);
+    for (const item of items) if (item.kind === 'function') this.#declareFunction(item);
+    for (const item of items) if (item.kind === 'alias') this.#declareAlias(item);
+    this.#compileFunctions(wanted);
     if (this.#sharedBytes > MAX_SHARED_BYTES) {
       const what = `${this.#sharedBytes} bytes of shared memory, at most ${MAX_SHARED_BYTES} are supported`;
       throw new WavewrightError('LIMIT_EXCEEDED', what, { file: this.#source.name });
     }
+    const { name } = this.#source;
+    return {
+      ...{ name, module: this.#module, bytes: this.#bytes(), functions: this.#functions, symbols: this.#symbols },
+      // Dynamic shared memory lies behind that of all variables.
+      kernels: this.#kernels.map((kernel) => ({ ...kernel, sharedSizeBytes: this.#sharedBytes })),
+      ...{ relocations: this.#relocations, lines: this.#lines },
+    };
+  }
+
+  #bytes(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(this.#size);
     for (const { offset, bytes: part } of this.#parts) bytes.set(part, offset);
-    // Dynamic shared memory lies behind that of all variables.
     const sharedBytes = this.#sharedBytes;
     for (const { offset, header } of this.#headers) {
       writeKernelHeader(bytes.subarray(offset, offset + KERNEL_HEADER_BYTES), { ...header, sharedBytes });
     }
-    const kernels = this.#kernels.map((kernel) => ({ ...kernel, sharedSizeBytes: sharedBytes }));
-    const { name } = this.#source;
-    return {
-      ...{ name, module: this.#module, bytes, kernels, variables: this.#variables },
-      ...{ relocations: this.#relocations, lines: this.#lines },
-    };
+    const view = new DataView(bytes.buffer);
+    const offsets = new Map(this.#functions.map(({ name, offset }) => [name, offset]));
+    for (const { start, place, callee } of this.#branches) view.setInt32(place, offsets.get(callee)! - start, true);
+    return bytes;
+  }
+
+  /** A definition says more than declarations, of which compilers leave some without parameters. */
+  #declareFunction(item: PtxFunction): void {
+    const { name, results, parameters, body, isEntry, offset } = item;
+    if (body && this.#bodies.has(name)) throw this.#source.error(offset, `'${name}' is defined twice`);
+    if (!body && this.#names.has(name)) return;
+    if (body) this.#bodies.set(name, item);
+    const isOwn = body !== undefined && bindingOf(item) !== 'weak';
+    const called = isEntry ? undefined : { signature: callSignature(this.#source, results, parameters), isOwn };
+    this.#names.set(name, { kind: 'symbol', name, called });
+  }
+
+  #declareAlias({ name, target, offset }: Alias): void {
+    const named = this.#names.get(target);
+    const body = this.#bodies.get(target);
+    if (named?.kind !== 'symbol' || !body) throw this.#source.error(offset, `'${target}' is no function`);
+    this.#names.set(name, { ...named, name: target });
+    this.#aliases.push({ name, target });
+  }
+
+  /** What is needed, from the kernels on. */
+  #compileFunctions(wanted: ReadonlySet<string> | undefined): void {
+    const isRoot = (item: PtxFunction): boolean =>
+      item.isEntry || (wanted ? wanted.has(item.name) : bindingOf(item) !== 'local');
+    const work = [...this.#bodies.values()].filter(isRoot).map(({ name }) => name);
+    for (const { name, target } of this.#aliases) if (wanted?.has(name)) work.push(target);
+    for (const { symbol } of this.#relocations) work.push(symbol);
+    const seen = new Set<string>();
+    for (let name = work.pop(); name !== undefined; name = work.pop()) {
+      const item = this.#bodies.get(name);
+      if (!item || seen.has(name)) continue;
+      seen.add(name);
+      work.push(...this.#function(item));
+    }
+    this.#lines.sort((a, b) => a.offset - b.offset);
+    for (const { name, target } of this.#aliases) {
+      const found = this.#symbols.find((symbol) => symbol.name === target);
+      if (found) this.#symbols.push({ ...found, name });
+    }
   }
 
   /** Room in the image. Throws LIMIT_EXCEEDED. */
@@ -164,7 +252,7 @@ class ModuleCompiler {
     if (linkage === '.extern') return;
     const { sizeBytes, alignmentBytes } = variableExtent(variable, this.#source);
     const place = this.#place(sizeBytes, alignmentBytes);
-    this.#variables.push({ name, offset: place, sizeBytes });
+    this.#symbols.push({ name, offset: place, sizeBytes, binding: bindingOf(variable) });
     if (initializer) this.#initialize(variable, initializer, place, sizeBytes);
   }
 
@@ -201,130 +289,71 @@ class ModuleCompiler {
     this.#relocations.push({ offset, symbol, addend, sizeBytes, mask: mask ?? whole, textOffset });
   }
 
-  #kernel(kernel: PtxFunction): void {
-    const source = this.#source;
-    const registers: DeclaredRegister[] = [];
-    const scope = new Scope(source, this.#names, registers);
-    const { parameters, end } = this.#parameters(kernel.parameters, scope);
-    let frameBytes = 0;
-    const declareVariable = (inner: Scope, variable: Variable): void => {
-      const { space, name, offset } = variable;
-      if (space.startsWith('.shared')) {
-        inner.define(name, { kind: 'shared', offset: this.#shared(variable) });
-        return;
-      }
-      if (space !== '.local' && space !== '.param') {
-        throw source.error(offset, `a variable in ${space} in a function`, 'UNSUPPORTED');
-      }
-      const { sizeBytes, alignmentBytes } = variableExtent(variable, source);
-      const at = alignUp(frameBytes, Math.max(4, alignmentBytes));
-      frameBytes = at + alignUp(sizeBytes, 4);
-      inner.define(name, { kind: 'frame', offset: at });
-    };
-    const code = linearize(source, blocksOf(source, kernel.body!, scope, { declareVariable }));
-    const allocation = allocate(code);
-    if (!allocation) {
-      throw source.error(
-        kernel.offset,
-        `kernel '${kernel.name}' needs more than 512 registers at a time`,
-        'UNSUPPORTED',
-      );
-    }
-    const placed = placeCode(
-      code.blocks.map((block) => block.code),
-      allocation,
+  /** Compiles a kernel, whose code stands behind a header, or a function; names that it uses. */
+  #function(item: PtxFunction): readonly string[] {
+    const compiled = compileFunction(
+      { source: this.#source, names: this.#names, placeShared: (variable) => this.#shared(variable) },
+      item,
     );
-    const offset = this.#place(KERNEL_HEADER_BYTES + placed.sizeBytes, ALIGNMENT);
-    const bytes = new Uint8Array(KERNEL_HEADER_BYTES + placed.sizeBytes);
-    const { vectorRows, accumulatorRows } = allocation;
+    const headerBytes = item.isEntry ? KERNEL_HEADER_BYTES : 0;
+    const sizeBytes = headerBytes + compiled.code.sizeBytes;
+    const offset = this.#place(sizeBytes, ALIGNMENT);
+    const bytes = new Uint8Array(sizeBytes);
+    this.#parts.push({ offset, bytes });
+    const used = this.#write(compiled.code.lines, new DataView(bytes.buffer, headerBytes), offset + headerBytes);
+    const binding = bindingOf(item);
+    this.#symbols.push({
+      ...{ name: item.name, offset, sizeBytes },
+      binding: item.isEntry && binding === 'local' ? 'global' : binding,
+    });
+    const { vectorRows, accumulatorRows } = compiled.allocation;
+    const { frameBytes, hasOpenStack } = compiled;
+    const callees = [...new Set(compiled.code.lines.flatMap(({ line }) => line.callee ?? []))];
+    this.#functions.push({
+      ...{ name: item.name, offset, sizeBytes, isKernel: item.isEntry, vectorRows, accumulatorRows },
+      ...{ frameBytes, hasOpenStack, callees },
+    });
+    if (!item.isEntry) return used;
+    const { parameters, end } = kernelParameters(this.#source, item.parameters);
     this.#headers.push({
       offset,
       header: { vectorRows, accumulatorRows, parameterBytes: end, privateBytes: frameBytes },
     });
-    this.#parts.push({ offset, bytes });
-    this.#write(placed.lines, new DataView(bytes.buffer), offset);
     this.#kernels.push({
-      ...{ name: kernel.name, offset, sizeBytes: bytes.length, parameters, parametersSizeBytes: end },
-      ...{ sharedSizeBytes: 0, privateSizeBytes: frameBytes, registerCount: vectorRows + accumulatorRows },
-      ...launchBounds(kernel),
+      ...{ name: item.name, offset, sizeBytes, parameters: parameters.map(imageParameter), parametersSizeBytes: end },
+      ...{ sharedSizeBytes: 0, registerCount: vectorRows + accumulatorRows, ...launchBounds(item) },
     });
+    return used;
   }
 
-  #parameters(
-    variables: readonly Variable[],
-    scope: Scope,
-  ): { readonly parameters: readonly ImageParameter[]; readonly end: number } {
-    let end = 0;
-    const parameters = variables.map((variable) => {
-      const { sizeBytes, alignmentBytes } = variableExtent(variable, this.#source);
-      const offset = alignUp(end, alignmentBytes);
-      end = offset + sizeBytes;
-      if (end > MAX_PARAMETER_BYTES) {
-        throw this.#source.error(
-          variable.offset,
-          `more than ${MAX_PARAMETER_BYTES} bytes of parameters`,
-          'LIMIT_EXCEEDED',
-        );
-      }
-      scope.define(variable.name, { kind: 'parameter', offset });
-      const { name, type, pointer } = variable;
-      return { name, type: type.slice(1), offset, sizeBytes, isPointer: pointer !== undefined };
-    });
-    return { parameters, end };
-  }
-
-  #write(placed: readonly PlacedLine[], view: DataView, base: number): void {
+  /** Writes code that begins at `base` of the image; names that it uses. */
+  #write(placed: readonly PlacedLine[], view: DataView, base: number): readonly string[] {
+    const used = new Set<string>();
     for (const { line, instruction, offset } of placed) {
-      const at = KERNEL_HEADER_BYTES + offset;
-      writeMachine(view, at, instruction);
-      if (line.offset > 0) this.#lines.push({ offset: base + at, ...this.#source.position(line.offset) });
+      writeMachine(view, offset, instruction);
+      const start = base + offset;
+      if (line.offset > 0) this.#lines.push({ offset: start, ...this.#source.position(line.offset) });
+      if (line.callee !== undefined) {
+        used.add(line.callee);
+        const place = start + distanceOffset(instruction);
+        if (instruction.distance !== undefined) this.#branches.push({ start, place, callee: line.callee });
+      }
       line.operands.forEach((operand, index) => {
         if (operand.kind !== 'symbol') return;
-        const place = base + at + constantOffset(instruction, index);
+        const place = start + constantOffset(instruction, index);
         const { name: symbol, addend } = operand;
         const mask = (1n << 64n) - 1n;
         this.#relocations.push({ offset: place, symbol, addend, sizeBytes: 8, mask, textOffset: line.offset });
+        used.add(symbol);
       });
     }
+    return [...used];
   }
 }
 
-interface PlacedLine {
-  readonly line: Lir;
-  readonly instruction: CodeInstruction;
-  readonly offset: number;
-}
-
-/** Code with registers and addresses; a branch holds the distance to its target. */
-function placeCode(
-  blocks: readonly (readonly Lir[])[],
-  { rows }: RowAllocation,
-): { readonly lines: readonly PlacedLine[]; readonly sizeBytes: number } {
-  const operandOf = (operand: LirOperand): CodeInstruction['operands'][number] => {
-    if (operand.kind === 'virtual') return rows.get(operand.id)!;
-    return operand.kind === 'symbol' ? { kind: 'constant', value: 0n } : operand;
-  };
-  const starts: number[] = [];
-  const lines: { line: Lir; instruction: CodeInstruction; offset: number }[] = [];
-  let offset = 0;
-  for (const block of blocks) {
-    starts.push(offset);
-    for (const line of block) {
-      const { form, operands, guard, target } = line;
-      const sign = guard === undefined ? '' : guard.isNegated ? '@!' : '@';
-      const all = guard ? [...operands, guard.register] : operands;
-      const distance = target === undefined ? undefined : 0;
-      const instruction = { opcode: `${sign}${form.opcode}`, operands: all.map(operandOf), distance };
-      if (!fits(instruction)) throw new WavewrightError('LIMIT_EXCEEDED', `'${form.opcode}' is too long`);
-      lines.push({ line, instruction, offset });
-      offset += machineSizeBytes(instruction);
-    }
-  }
-  const placed = lines.map(({ line, instruction, offset: at }): PlacedLine => {
-    const distance = line.target === undefined ? undefined : starts[line.target]! - at;
-    return { line, instruction: { ...instruction, distance }, offset: at };
-  });
-  return { lines: placed, sizeBytes: offset };
+function imageParameter({ variable, offset, sizeBytes }: EntryParameter): ImageParameter {
+  const { name, type, pointer } = variable;
+  return { name, type: type.slice(1), offset, sizeBytes, isPointer: pointer !== undefined };
 }
 
 /** Values of an initialiser with the bytes before each; rows of an array of several dimensions fill up. */

@@ -1,49 +1,34 @@
 /** What names mean in a function: registers, variables and what the module declares. */
 
-import { dwordsOfType, isType, type PtxType, sizeOf } from '../machine/types.ts';
+import { dwordsOfType, isType, type PtxType } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
-import type { RegisterDeclaration, Targets, Variable } from '../text/syntax.ts';
+import type { RegisterDeclaration, Targets } from '../text/syntax.ts';
 import type { FunctionRegister } from './lir.ts';
+import type { CallSignature } from './signature.ts';
 
 export interface DeclaredRegister {
   readonly register: FunctionRegister;
   readonly type: PtxType;
 }
 
+/** A function. `isOwn`: the module defines it, and no other module can. */
+export interface Callable {
+  readonly signature: CallSignature;
+  readonly isOwn: boolean;
+}
+
 /** A variable with its place. `frame`: in the lane's private memory, from the start of the frame. */
 export type NamePlace =
   | { readonly kind: 'register'; readonly declared: DeclaredRegister }
-  | { readonly kind: 'frame'; readonly offset: number }
+  | { readonly kind: 'frame'; readonly offset: number; readonly sizeBytes: number }
   | { readonly kind: 'parameter'; readonly offset: number }
   | { readonly kind: 'shared'; readonly offset: number }
-  | { readonly kind: 'symbol'; readonly name: string }
+  | { readonly kind: 'symbol'; readonly name: string; readonly called?: Callable | undefined }
+  | { readonly kind: 'prototype'; readonly signature: CallSignature }
   | { readonly kind: 'targets'; readonly targets: Targets };
 
 /** Names that a module gives to all of its functions. */
 export type ModuleNames = ReadonlyMap<string, NamePlace>;
-
-/** Bytes of a variable in memory, and to what they are aligned. */
-export function variableExtent(
-  variable: Variable,
-  source: PtxSource,
-): { readonly sizeBytes: number; readonly alignmentBytes: number } {
-  const type = variable.type.slice(1);
-  if (!isType(type) || type === 'pred') {
-    throw source.error(variable.offset, `a variable of type ${variable.type}`, 'UNSUPPORTED');
-  }
-  const element = sizeOf(type) * Number(variable.vector?.slice(2) ?? 1);
-  const sizeBytes = variable.dimensions.reduce((product, count) => product * count, element);
-  if (sizeBytes > MAX_VARIABLE_BYTES) {
-    throw source.error(
-      variable.offset,
-      `'${variable.name}' has ${sizeBytes} bytes, at most ${MAX_VARIABLE_BYTES} are supported`,
-      'LIMIT_EXCEEDED',
-    );
-  }
-  return { sizeBytes, alignmentBytes: variable.alignmentBytes ?? element };
-}
-
-const MAX_VARIABLE_BYTES = 2 ** 31;
 
 /** Registers of a function at most: hostile text declares many with few words. */
 const MAX_REGISTERS = 2 ** 22;

@@ -5,9 +5,12 @@ import { countOf, type OperandRule, typeOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts';
+import { callCode } from './calls.ts';
 import type { ScopedInstruction } from './flatten.ts';
+import type { Frame } from './frame.ts';
 import { constant, type Lir, type LirOperand, lir, type RegisterGuard, specsOf } from './lir.ts';
 import { computedRegister, OperandReader } from './operands.ts';
+import { FRAME_ALIGNMENT } from './signature.ts';
 
 /** What stands for a branch of the machine to where lanes that are not together end. */
 export const PARTED = -1;
@@ -22,16 +25,21 @@ interface Context {
   readonly scoped: ScopedInstruction;
   readonly reader: OperandReader;
   readonly guard: RegisterGuard | undefined;
+  readonly frame: Frame;
   /** What has to run before, for operands that the machine does not take as they are. */
   readonly before: Lir[];
 }
 
 /** Throws BAD_INPUT for operands that the form does not take, UNSUPPORTED for what the machine lacks. */
-export function selectCode(source: PtxSource, scoped: ScopedInstruction): Lir[] {
+export function selectCode(source: PtxSource, scoped: ScopedInstruction, frame: Frame): readonly Lir[] {
   const { instruction, form, scope } = scoped;
+  if (form.row.flow === 'call') {
+    const { before, call, behind } = callCode(source, scoped, frame);
+    return [...before, ...call, ...behind];
+  }
   const reader = new OperandReader(source, scope, instruction.opcode);
   const guard = guardOf(source, scoped);
-  const context: Context = { source, scoped, reader, guard, before: [] };
+  const context: Context = { source, scoped, reader, guard, frame, before: [] };
   const { expansion, meeting } = form.row;
   const operands = expansion === 'move' ? [] : operandsOf(context, form, instruction.operands);
   const own = expansion ? EXPANSIONS[expansion](context, operands) : [machine(context, form, operands)];
@@ -86,6 +94,10 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
         pair === undefined ? undefined : { ...(given[next - 1] as NameOperand), name: pair, pair: undefined }; // reason: only a name has a pair
       if (!name && !spec.isOptional) reader.fail(offset, 'a missing second destination');
       found.push(name ? reader.write(name, typeOf(spec, form.modifiers), true) : constant(0));
+      continue;
+    }
+    if (spec.isOptional && given[next] === undefined) {
+      found.push(constant(0));
       continue;
     }
     const operand = given[next] ?? reader.fail(offset, `${given.length} operands`);
@@ -149,6 +161,32 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     ];
   },
   move: (context) => move(context),
+  alloca: ({ scoped, source, frame, guard }, [to, size, alignment]) => {
+    const { offset } = scoped.instruction;
+    if (guard) throw source.error(offset, "a guard of 'alloca'", 'UNSUPPORTED');
+    if (alignment && alignment.kind !== 'constant') throw source.error(offset, 'an alignment that is no number');
+    const bytes = Number(alignment?.value ?? 0n) || FRAME_ALIGNMENT;
+    if ((bytes & (bytes - 1)) !== 0) throw source.error(offset, `an alignment of ${bytes}`);
+    const top = frame.top!;
+    const aligned = (to: number): Lir[] => [
+      lir('add.u32', [top, top, constant(to - 1)], offset),
+      lir('and.b32', [top, top, constant(-to)], offset),
+    ];
+    const { register } = scoped.scope.temporary('b32');
+    return [
+      ...(bytes > FRAME_ALIGNMENT ? aligned(bytes) : []),
+      lir('cvt.u64.u32', [to!, top], offset),
+      lir('cvt.u32.u64', [register, size!], offset),
+      lir('add.u32', [top, top, register], offset),
+      ...aligned(FRAME_ALIGNMENT),
+    ];
+  },
+  stacksave: ({ scoped, frame, guard }, [to]) => [
+    lir('cvt.u64.u32', [to!, frame.top!], scoped.instruction.offset, { guard }),
+  ],
+  stackrestore: ({ scoped, frame, guard }, [from]) => [
+    lir('cvt.u32.u64', [frame.top!, from!], scoped.instruction.offset, { guard }),
+  ],
 };
 
 /** Moves pack and unpack vectors, take addresses and read special registers. */

@@ -13,20 +13,28 @@ const MAX_WORDS = 255;
 const CONSTANT_BYTES = 8;
 const FILES = ['scalar', 'vector', 'accumulator'] as const;
 const CONSTANT = 3;
+const CODE_ADDRESS = 4;
 /** Where a step's scalars may be: those with a meaning of their own are behind. */
 const SCALARS = 100;
 
-export interface CodeInstruction {
+/** Low half of the address that is so many bytes behind the start of the instruction. */
+export interface CodeAddress {
+  readonly kind: 'code';
+  readonly distance: number;
+}
+
+export interface CodeInstruction<Operand = StepOperand | CodeAddress> {
   /** With its modifiers; `@` or `@!` in front: the last operand is a guard. */
   readonly opcode: string;
-  readonly operands: readonly StepOperand[];
+  readonly operands: readonly Operand[];
   /** Bytes from its start to where it branches. */
   readonly distance: number | undefined;
 }
 
 const aligned = (bytes: number): number => (bytes + WORD_BYTES - 1) & -WORD_BYTES;
 
-const operandBytes = (operand: StepOperand): number => WORD_BYTES + (operand.kind === 'constant' ? CONSTANT_BYTES : 0);
+const operandBytes = ({ kind }: StepOperand | CodeAddress): number =>
+  WORD_BYTES + (kind === 'register' ? 0 : CONSTANT_BYTES);
 
 export const machineSizeBytes = ({ opcode, operands, distance }: CodeInstruction): number =>
   WORD_BYTES +
@@ -39,6 +47,9 @@ export function constantOffset({ opcode, operands }: CodeInstruction, index: num
   const before = operands.slice(0, index).reduce((sum, operand) => sum + operandBytes(operand), 0);
   return WORD_BYTES + aligned(opcode.length) + before + WORD_BYTES;
 }
+
+/** Where the distance of a branch stands, from the start of the instruction. */
+export const distanceOffset = (instruction: CodeInstruction): number => machineSizeBytes(instruction) - WORD_BYTES;
 
 export function writeMachine(code: DataView, offset: number, instruction: CodeInstruction): void {
   const { opcode, operands, distance } = instruction;
@@ -53,6 +64,9 @@ export function writeMachine(code: DataView, offset: number, instruction: CodeIn
     if (operand.kind === 'constant') {
       code.setUint32(at, CONSTANT, true);
       code.setBigUint64(at + WORD_BYTES, BigInt.asUintN(64, operand.value), true);
+    } else if (operand.kind === 'code') {
+      code.setUint32(at, CODE_ADDRESS, true);
+      code.setBigInt64(at + WORD_BYTES, BigInt(operand.distance), true);
     } else if (operand.kind === 'register') {
       code.setUint32(at, FILES.indexOf(operand.file) | (operand.dwords << 4) | (operand.first << 8), true);
     }
@@ -61,11 +75,11 @@ export function writeMachine(code: DataView, offset: number, instruction: CodeIn
   if (distance !== undefined) code.setInt32(at, distance, true);
 }
 
-/** The instruction at an offset, with its size; a text where there is none. */
+/** The instruction at an offset of device memory, with its size; a text where there is none. */
 export function readMachine(
   code: DataView,
   offset: number,
-): { readonly instruction: CodeInstruction; readonly sizeBytes: number } | string {
+): { readonly instruction: CodeInstruction<StepOperand>; readonly sizeBytes: number } | string {
   if (offset % WORD_BYTES !== 0) return 'misaligned address';
   const left = code.byteLength - offset;
   if (left < WORD_BYTES) return 'the end of code';
@@ -81,7 +95,7 @@ export function readMachine(
   for (let i = 0; i < length; i++) opcode += String.fromCharCode(code.getUint8(offset + WORD_BYTES + i));
   const operands: StepOperand[] = [];
   for (let i = 0; i < (flags & 0x7f); i++) {
-    const operand = at + WORD_BYTES <= end ? readOperand(code, at, end) : undefined;
+    const operand = at + WORD_BYTES <= end ? readOperand(code, at, { start: offset, end }) : undefined;
     if (!operand) return 'no code of this device';
     operands.push(operand);
     at += operandBytes(operand);
@@ -92,12 +106,18 @@ export function readMachine(
   return { instruction: { opcode, operands, distance }, sizeBytes };
 }
 
-function readOperand(code: DataView, at: number, end: number): StepOperand | undefined {
+/** `start`: of the instruction. */
+function readOperand(
+  code: DataView,
+  at: number,
+  { start, end }: { readonly start: number; readonly end: number },
+): StepOperand | undefined {
   const word = code.getUint32(at, true);
   const kind = word & 15;
-  if (kind === CONSTANT) {
+  if (kind === CONSTANT || kind === CODE_ADDRESS) {
     if (at + WORD_BYTES + CONSTANT_BYTES > end) return undefined;
-    return { kind: 'constant', value: code.getBigUint64(at + WORD_BYTES, true) };
+    const value = code.getBigUint64(at + WORD_BYTES, true);
+    return { kind: 'constant', value: kind === CONSTANT ? value : BigInt.asUintN(32, value + BigInt(start)) };
   }
   const file = FILES[kind];
   return file && registerAt(file, word >>> 8, (word >> 4) & 15);

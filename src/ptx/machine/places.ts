@@ -22,23 +22,28 @@ export const PLACES = {
   nwarpid: scalar(12),
   totalShared: scalar(13),
   dynamicShared: scalar(14),
-  /** Lanes that run the current activation of a function; some of them may have ended. */
+  /** Number of the activation of a function that runs; each call of the wave makes a new one. */
   activation: scalar(15),
   /** Lanes that have not ended. */
   live: scalar(16),
+  /** How many activations there were. */
+  activations: scalar(17),
   gridid: scalar(18, 2),
   /** What a vote came to. */
   vote: scalar(20),
+  /** Where a call through a pointer goes. */
+  callee: scalar(22, 2),
 
   /** The work-item's position in its workgroup: the rows that the emulator copies to further workgroups. */
   tid: [row(0), row(1), row(2)],
-  /** Number of the join at which the lane waits or was last. */
+  /** Low half of the address at which the lane waits, or waited last. */
   join: row(3),
   /** Where the frame of the current activation begins in the lane's private memory. */
   frame: row(4),
-  /** Low half of the address to return to, and the lanes of the caller's activation. */
+  /** Low half of the address to return to. */
   link: row(5),
-  callerActivation: row(6),
+  /** Number of the activation that the lane is in. */
+  ownActivation: row(6),
   /** What the last instruction with `.cc` carried or borrowed: 0 or 1. */
   carry: row(7),
 } as const;

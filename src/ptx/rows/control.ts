@@ -1,7 +1,8 @@
 /**
  * How waves go on. Lanes of a wave that part at a branch run one group after the other: those of the side
- * that comes first in the code go on, the others wait at a *join*, a place that the compiler of PTX numbered
- * and put so that all that leads there stands before it. `join` of a lane says at which one it waits.
+ * that comes first in the code go on, the others wait at a *join*, a place that the compiler of PTX put so
+ * that all that leads there stands before it. `join` of a lane is the low half of the address at which it
+ * waits. A call makes a new *activation*: lanes of different ones never meet at a join.
  */
 import type { Value } from '../../ir/types.ts';
 import type { PtxBuilder } from './builder.ts';
@@ -9,10 +10,12 @@ import { type PtxRow, ptxRow } from './row.ts';
 
 const exec = (b: PtxBuilder): Value => b.state('exec');
 const mask = (b: PtxBuilder, index: number): Value => b.zext64(b.scalar(index));
+/** Number of the first lane that is active; there is one. */
+const firstActive = (b: PtxBuilder): Value => b.op('i32.ctz', b.low(exec(b)));
 
 /**
- * Operands: condition, whether its opposite counts, number of the join, row of joins. Lanes where the
- * condition holds wait at the join; where that is all, the wave goes on at the target.
+ * Operands: condition, address of the join, row of joins. Lanes where the condition holds wait at the join;
+ * where that is all, the wave goes on at the target.
  */
 function split(b: PtxBuilder): void {
   const condition = b.has('not') ? b.not(b.read(0)) : b.read(0);
@@ -31,16 +34,21 @@ function loop(b: PtxBuilder): void {
   b.branch(b.not(b.isZero(b.low(rest))));
 }
 
-/** All active lanes wait at a join. Operands: its number, row of joins. */
+/** All active lanes wait at a join. Operands: its address, row of joins. */
 const wait = (b: PtxBuilder): void =>
   b.setOperand({ operand: 1, dword: 0 }, b.operand({ operand: 0, dword: 0 }, false), true);
 
-/** Before a join: all lanes of the activation that have not ended become active. */
-const gather = (b: PtxBuilder): void => b.setState('exec', b.and(mask(b, 0), mask(b, 1)));
+/** Before a join: all lanes that have not ended become active. */
+const gather = (b: PtxBuilder): void => b.setState('exec', mask(b, 0));
 
-/** Operands: number of the join, row of joins. Those that wait here go on; without any, the wave goes on. */
+/**
+ * Operands: address of the join, row of joins. Those that wait here go on; without any, the wave goes on.
+ * `own`: those of this activation alone; operands: rows of activations, the one that runs.
+ */
 function join(b: PtxBuilder): void {
-  const here = b.ballot(b.eq(b.read(1), b.operand({ operand: 0, dword: 0 }, false)));
+  const isHere = b.eq(b.read(1), b.operand({ operand: 0, dword: 0 }, false));
+  const isOwn = b.has('own') ? b.op('i1.and', isHere, b.eq(b.read(2), b.scalar(3))) : isHere;
+  const here = b.ballot(isOwn);
   b.setState('exec', here);
   b.branch(b.isZero(b.low(here)));
 }
@@ -52,11 +60,38 @@ function leave(b: PtxBuilder): void {
 }
 
 /** A kernel begins: the lanes that the emulator made active are all there are. */
-function begin(b: PtxBuilder): void {
-  const low = b.low(exec(b));
-  b.setScalar(0, low);
-  b.setScalar(1, low);
+const begin = (b: PtxBuilder): void => b.setScalar(0, b.low(exec(b)));
+
+/**
+ * The active lanes begin an activation. Operands: address to return to, row of these, row of activations, the
+ * one that runs, how many there were.
+ */
+function enter(b: PtxBuilder): void {
+  const number = b.add(b.scalar(4), b.i32(1));
+  b.setOperand({ operand: 1, dword: 0 }, b.operand({ operand: 0, dword: 0 }, false), true);
+  b.setOperand({ operand: 2, dword: 0 }, number, true);
+  b.setScalar(3, number);
+  b.setScalar(4, number);
 }
+
+/** The active lanes are back. Operands: row of activations, the one that runs. */
+const resume = (b: PtxBuilder): void => b.setScalar(1, b.inLane(0, firstActive(b)));
+
+/** To where the first lane points go all that point there; the others wait where they are. */
+function choose(b: PtxBuilder): void {
+  const first = firstActive(b);
+  const [low, high] = [0, 1].map((dword) => b.readLane({ operand: 0, dword }, first)) as [Value, Value];
+  const isLow = b.eq(b.operand({ operand: 0, dword: 0 }, true), low);
+  const isHigh = b.eq(b.operand({ operand: 0, dword: 1 }, true), high);
+  b.setOperand({ operand: 1, dword: 0 }, low, false);
+  b.setOperand({ operand: 1, dword: 1 }, high, false);
+  b.setState('exec', b.ballot(b.op('i1.and', isLow, isHigh)));
+}
+
+const jump = (b: PtxBuilder): void => b.jump(b.pack(b.scalar(0), b.operand({ operand: 0, dword: 1 }, false)));
+
+/** All active lanes are of one activation, so that they return to one place. Operand: row of addresses. */
+const giveBack = (b: PtxBuilder): void => b.jump(b.pack(b.inLane(0, firstActive(b)), b.high(b.pc())));
 
 /** Some lanes that have not ended are not here. Operand: those. */
 const parted = (b: PtxBuilder): void => b.branch(b.not(b.eq(b.low(mask(b, 0)), b.low(exec(b)))));
@@ -69,13 +104,21 @@ const CONDITIONAL = { ...CONTROL, control: 'conditional' } as const;
 
 // biome-ignore format: one row per line
 export const CONTROL_ROWS: readonly PtxRow[] = [
-  ptxRow('wave_begin', '', '=b32 =b32', begin, CONTROL),
+  ptxRow('wave_begin', '', '=b32', begin, CONTROL),
   ptxRow('wave_goto', '', '->', (b) => b.branch(b.i1(true)), { ...CONTROL, control: 'branch' }),
   ptxRow('wave_split', '.not?', 'pred b32 =b32 ->', split, CONDITIONAL),
   ptxRow('wave_loop', '.not?', 'pred b32 =b32 ->', loop, CONDITIONAL),
   ptxRow('wave_wait', '', 'b32 =b32', wait, CONTROL),
-  ptxRow('wave_gather', '', 'b32 b32', gather, CONTROL),
+  ptxRow('wave_gather', '', 'b32', gather, CONTROL),
   ptxRow('wave_join', '', 'b32 b32 ->', join, CONDITIONAL),
+  ptxRow('wave_join', '.own', 'b32 b32 b32 b32 ->', join, CONDITIONAL),
+  ptxRow('wave_more', '', 'b32 ->', (b) => b.branch(b.not(b.isZero(b.scalar(0)))), CONDITIONAL),
+  ptxRow('wave_turn', '', '', (b) => b.exit('turn'), { ...CONTROL, control: 'jump' }),
+  ptxRow('wave_enter', '', 'b32 =b32 =b32 =b32 =b32', enter, CONTROL),
+  ptxRow('wave_resume', '', 'b32 =b32', resume, CONTROL),
+  ptxRow('wave_choose', '', 'b64 =b64', choose, CONTROL),
+  ptxRow('wave_jump', '', 'b64', jump, { ...CONTROL, control: 'jump' }),
+  ptxRow('wave_return', '', 'b32', giveBack, { ...CONTROL, control: 'return' }),
   ptxRow('wave_leave', '', '=b32', leave, CONTROL),
   ptxRow('wave_end', '', '', (b) => b.exit('end'), { ...CONTROL, control: 'end' }),
   ptxRow('wave_bar', '', '', (b) => b.exit('barrier'), CONTROL),
@@ -88,6 +131,9 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('ret', '.uni?', '', nothing, { className: 'control', flow: 'return' }),
   ptxRow('exit', '', '', nothing, { className: 'control', flow: 'exit' }),
   ptxRow('call', '.uni?', '', nothing, { className: 'control', flow: 'call' }),
+  ptxRow('alloca', '.type=u32|u64', '=type type u32?', nothing, { className: 'control', expansion: 'alloca' }),
+  ptxRow('stacksave', '.type=u32|u64', '=type', nothing, { className: 'control', expansion: 'stacksave' }),
+  ptxRow('stackrestore', '.type=u32|u64', 'type', nothing, { className: 'control', expansion: 'stackrestore' }),
   ptxRow('nanosleep', '.u32', 'u32', nothing, { className: 'control', expansion: 'nap' }),
   ptxRow('bar', '.sync', 'u32', nothing, { className: 'control', expansion: 'barrier', meeting: 'all' }),
   ptxRow('barrier', '.sync.aligned?', 'u32', nothing, { className: 'control', expansion: 'barrier', meeting: 'all' }),

@@ -7,6 +7,7 @@ import { PLACES } from '../../../ptx/machine/places.ts';
 import { LOCAL_HIGH, SHARED_HIGH } from '../../../ptx/rows/memory.ts';
 import { PTX_CLASSES } from '../../../ptx/rows/row.ts';
 import { PtxStepReader } from '../../../ptx/step.ts';
+import { takeTurn } from './turns.ts';
 
 /** Bytes of the instructions that wait and sleep: a header and eight letters. */
 const WAIT_SIZE_BYTES = 12;
@@ -34,6 +35,10 @@ export class PtxFrontEnd implements FrontEnd {
 
   reader(): StepReader {
     return new PtxStepReader();
+  }
+
+  takeTurn({ state }: Memories, wave: number): number {
+    return takeTurn(state.words, wave);
   }
 
   /** PTX ISA chapter 10: sizes count threads and CTAs, here the work-items and workgroups of the launch. */

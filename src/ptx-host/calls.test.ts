@@ -1,0 +1,301 @@
+/** Functions, called directly and through pointers, by all lanes and by some. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kernelText, outcomesOf, output, runOn, u32, WAYS } from './ptx-runs.test-support.ts';
+
+const lanes = (count: number, value: (lane: number) => bigint | number): bigint[] =>
+  Array.from({ length: count }, (_, i) => BigInt.asUintN(64, BigInt(value(i))));
+
+const FUNCTIONS = `
+.func (.param .b32 r) twice(.param .b32 a)
+{
+  .reg .b32 %x<3>;
+  ld.param.b32 %x1, [a];
+  add.u32 %x2, %x1, %x1;
+  st.param.b32 [r], %x2;
+  ret;
+}
+.func (.param .b32 r) fact(.param .b32 n)
+{
+  .reg .b32 %x<8>;
+  .reg .pred %q;
+  ld.param.b32 %x1, [n];
+  setp.lt.u32 %q, %x1, 2;
+  @%q bra one;
+  sub.u32 %x2, %x1, 1;
+  {
+    .param .b32 p0;
+    st.param.b32 [p0+0], %x2;
+    .param .b32 r0;
+    call.uni (r0), fact, (p0);
+    ld.param.b32 %x3, [r0+0];
+  }
+  mul.lo.u32 %x4, %x3, %x1;
+  st.param.b32 [r], %x4;
+  ret;
+one:
+  st.param.b32 [r], 1;
+  ret;
+}
+.func (.param .align 8 .b8 r[24]) sums(.param .align 8 .b8 s[16], .param .u8 k)
+{
+  .reg .b64 %y<6>;
+  .reg .b32 %x<3>;
+  ld.param.v2.b64 {%y1, %y2}, [s];
+  ld.param.u8 %x1, [k];
+  cvt.u64.u32 %y3, %x1;
+  add.u64 %y4, %y1, %y2;
+  add.u64 %y5, %y4, %y3;
+  st.param.b64 [r], %y4;
+  st.param.b64 [r+8], %y5;
+  st.param.b64 [r+16], %y1;
+  ret;
+}
+`;
+
+test('functions of parameters and results, structs and recursion, with registers that live across calls', async () => {
+  const found = await outcomesOf(
+    `
+    .param .b32 p, q;
+    st.param.b32 [p], %gid;
+    call (q), twice, (p);
+    ld.param.b32 %r3, [q];
+    and.b32 %r4, %gid, 7;
+    { .param .b32 p0; .param .b32 r0;
+      st.param.b32 [p0], %r4;
+      call.uni (r0), fact, (p0);
+      ld.param.b32 %r5, [r0]; }
+    setp.gt.u32 %p1, %gid, 40;
+    @%p1 call (%r3), twice, (%r3);
+    { .param .align 8 .b8 s0[16]; .param .align 8 .b8 s1[24]; .param .b32 k;
+      cvt.u64.u32 %rd5, %r3;
+      st.param.v2.b64 [s0], {%rd5, 1000};
+      st.param.b32 [k], 7;
+      call (s1), sums, (s0, k);
+      ld.param.b64 %rd6, [s1];
+      ld.param.b64 %rd7, [s1+8];
+      ld.param.b64 %rd8, [s1+16]; }
+    sub.u64 %rd7, %rd7, %rd6;
+    add.u64 %rd8, %rd8, %rd7;
+    cvt.u32.u64 %r6, %rd8;
+    mad.lo.u32 %r6, %r6, 10000, %r5;
+    st.global.u32 [%out], %r6;`,
+    { threads: 64, declarations: FUNCTIONS },
+  );
+  const fact = (n: number): number => (n < 2 ? 1 : n * fact(n - 1));
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => ((i > 40 ? 4 * i : 2 * i) + 7) * 10_000 + fact(i & 7)),
+  );
+});
+
+test('lanes of a warp call different functions through pointers and meet behind them', async () => {
+  const found = await outcomesOf(
+    `
+    and.b32 %r3, %gid, 3;
+    mul.wide.u32 %rd5, %r3, 8;
+    mov.u64 %rd6, table;
+    add.u64 %rd6, %rd6, %rd5;
+    ld.global.u64 %rd7, [%rd6];
+    { .param .b32 p0; .param .b32 r0;
+      st.param.b32 [p0], %r3;
+      proto: .callprototype (.param .b32 _) _ (.param .b32 _);
+      call (r0), %rd7, (p0), proto;
+      ld.param.b32 %r4, [r0]; }
+    activemask.b32 %r5;
+    popc.b32 %r5, %r5;
+    add.u32 %r4, %r4, %gid;
+    mad.lo.u32 %r4, %r5, 1000, %r4;
+    mov.u64 %rd8, twice;
+    targets: .calltargets twice, fact;
+    call (%r6), %rd8, (%r4), targets;
+    st.global.u32 [%out], %r6;`,
+    {
+      threads: 64,
+      declarations: `${FUNCTIONS}
+.func (.param .b32 r) count(.param .b32 n) {
+  .reg .b32 %x<4>;
+  activemask.b32 %x1;
+  popc.b32 %x2, %x1;
+  st.param.b32 [r], %x2;
+  ret;
+}
+.global .u64 table[4] = {twice, fact, count, count};`,
+    },
+  );
+  const value = (i: number): number => [0, 1, 16, 16][i & 3]!;
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => (value(i) + i + 32_000) * 2),
+  );
+});
+
+test('lanes that end in a function, all of them and some, and recursion of different depth', async () => {
+  const found = await outcomesOf(
+    `
+    st.global.u32 [%out], 5;
+    and.b32 %r3, %gid, 15;
+    call (%r4), deep, (%r3);
+    st.global.u32 [%out], %r4;
+    setp.lt.u32 %p1, %gid, 32;
+    @%p1 bra.uni all;
+    call quit;
+    st.global.u32 [%out], 9;
+all:
+    add.u32 %r4, %r4, 100;
+    st.global.u32 [%out], %r4;`,
+    {
+      threads: 96,
+      block: 96,
+      declarations: `
+.func quit() .noreturn { exit; }
+.func (.reg .u32 r) deep(.reg .u32 n) {
+  .reg .pred %q;
+  .reg .u32 %m;
+  setp.eq.u32 %q, n, 7;
+  @%q exit;
+  setp.eq.u32 %q, n, 0;
+  mov.u32 r, 0;
+  @%q ret;
+  setp.gt.u32 %q, n, 7;
+  sub.u32 %m, n, 1;
+  @%q sub.u32 %m, %m, 7;
+  call (r), deep, (%m);
+  add.u32 r, r, 1;
+}`,
+    },
+  );
+  const depth = (n: number): number => (n === 0 ? 0 : 1 + depth(n > 7 ? n - 8 : n - 1));
+  const ends = (n: number): boolean => n === 7 || n === 15;
+  assert.deepEqual(
+    found,
+    lanes(96, (i) => (ends(i & 15) ? 5 : depth(i & 15) + (i < 32 ? 100 : 0))),
+  );
+});
+
+test('memory that a function takes while it runs', async () => {
+  const found = await outcomesOf(
+    `
+    and.b32 %r3, %gid, 7;
+    call (%r4), fill, (%r3);
+    call (%r5), fill, (%gid);
+    mad.lo.u32 %r4, %r5, 1000, %r4;
+    st.global.u32 [%out], %r4;`,
+    {
+      threads: 64,
+      declarations: `
+.func (.param .b32 r) square(.param .b32 n) {
+  .reg .b32 %x;
+  .local .b32 l;
+  ld.param.b32 %x, [n];
+  mul.lo.u32 %x, %x, %x;
+  st.local.b32 [l], %x;
+  ld.local.b32 %x, [l];
+  st.param.b32 [r], %x;
+  ret;
+}
+.func (.param .b32 r) fill(.param .b32 n) {
+  .reg .b32 %x<8>;
+  .reg .b64 %y<8>;
+  .reg .pred %q;
+  ld.param.b32 %x1, [n];
+  stacksave.u64 %y7;
+  mul.wide.u32 %y1, %x1, 4;
+  add.u64 %y1, %y1, 4;
+  alloca.u64 %y2, %y1, 32;
+  cvta.local.u64 %y3, %y2;
+  mov.u32 %x2, 0;
+again:
+  mul.wide.u32 %y4, %x2, 4;
+  add.u64 %y5, %y3, %y4;
+  call (%x3), square, (%x2);
+  st.u32 [%y5], %x3;
+  add.u32 %x2, %x2, 1;
+  setp.le.u32 %q, %x2, %x1;
+  @%q bra again;
+  ld.u32 %x4, [%y5];
+  ld.local.u32 %x5, [%y2];
+  add.u32 %x4, %x4, %x5;
+  and.b64 %y2, %y2, 31;
+  cvt.u32.u64 %x6, %y2;
+  add.u32 %x4, %x4, %x6;
+  stackrestore.u64 %y7;
+  alloca.u64 %y2, %y1, 0;
+  st.param.b32 [r], %x4;
+  ret;
+}`,
+    },
+  );
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => i * i * 1000 + (i & 7) * (i & 7)),
+  );
+});
+
+/** Runs a kernel of several texts, of which the first has it, on all executors. */
+async function linked(...texts: string[]): Promise<number[]> {
+  const request = {
+    texts: texts.map((text, i) => ({ text, name: `${'abc'[i]}.ptx` })),
+    ...{ grid: [4], workgroup: [4], args: [output(32), output(32), u32(4)] },
+  };
+  let first: number[] | undefined;
+  for (const [name, options] of Object.entries(WAYS)) {
+    const { outputs } = await runOn(options, request);
+    const found = [...new BigUint64Array(outputs[0]!.bytes.slice().buffer)].map(Number);
+    first ??= found;
+    assert.deepEqual(found, first, name);
+  }
+  return first!;
+}
+
+const HEAD = '.version 7.8\n.target sm_70\n.address_size 64\n';
+
+test('functions and variables of several texts are linked by their names', async () => {
+  const main = kernelText(
+    `
+    call (%r3), own, (%gid);
+    call (%r4), other, (%r3);
+    ld.global.u32 %r5, [common];
+    mov.u64 %rd5, other;
+    call (%r6), %rd5, (1), p;
+    p: .callprototype (.param .b32 _) _ (.param .b32 _);
+    mad.lo.u32 %r4, %r5, 1000, %r4;
+    mad.lo.u32 %r4, %r6, 100000, %r4;
+    st.global.u32 [%out], %r4;`,
+    `.extern .func (.param .b32 r) other(.param .b32 a);
+.common .global .align 4 .b8 common[4];
+.func (.param .b32 r) own(.param .b32 a) { .reg .b32 %x; ld.param.b32 %x, [a]; add.u32 %x, %x, 1; st.param.b32 [r], %x; ret; }
+.weak .func (.param .b32 r) both(.param .b32 a) { st.param.b32 [r], 1; ret; }`,
+  );
+  const other = `${HEAD}
+.common .global .align 4 .b8 common[16];
+.func (.param .b32 r) own(.param .b32 a) { .reg .b32 %x; ld.param.b32 %x, [a]; add.u32 %x, %x, 10; st.param.b32 [r], %x; ret; }
+.weak .func (.param .b32 r) both(.param .b32 a) { st.param.b32 [r], 2; ret; }
+.visible .func (.param .b32 r) other(.param .b32 a) {
+  .reg .b32 %x<4>;
+  ld.param.b32 %x1, [a];
+  call (%x2), own, (%x1);
+  call (%x3), both, (%x1);
+  st.global.b32 [common], 4;
+  mad.lo.u32 %x2, %x3, 20, %x2;
+  st.param.b32 [r], %x2;
+  ret;
+}`;
+  const strong = `${HEAD}
+.visible .func (.param .b32 r) both(.param .b32 a) { st.param.b32 [r], 3; ret; }
+.alias third, both;
+`;
+  const weak = await linked(main, other);
+  assert.deepEqual(
+    weak,
+    [0, 1, 2, 3].map((i) => 31 * 100_000 + 4000 + i + 1 + 10 + 20),
+  );
+  const found = await linked(main, other, strong);
+  assert.deepEqual(
+    found,
+    [0, 1, 2, 3].map((i) => 71 * 100_000 + 4000 + i + 1 + 10 + 60),
+  );
+  await assert.rejects(linked(main, other, other), /^WavewrightError: .*'other' is defined twice/);
+  await assert.rejects(linked(main), /nothing defines 'other'/);
+  await assert.rejects(linked(kernelText('  call missing;')), /'missing' is no function/);
+});

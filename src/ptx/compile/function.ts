@@ -1,0 +1,195 @@
+/** One kernel or function of a module as machine code. */
+import { alignUp } from '../../base/align.ts';
+import { PLACES } from '../machine/places.ts';
+import { isType } from '../machine/types.ts';
+import { formOf } from '../rows/table.ts';
+import type { PtxSource } from '../text/source.ts';
+import type { PtxFunction, Statement, Variable } from '../text/syntax.ts';
+import { allocate, type RowAllocation } from './allocate.ts';
+import { callerPrologue, functionEpilogue } from './calls.ts';
+import { blocksOf } from './flatten.ts';
+import { Frame } from './frame.ts';
+import { keepRegisters } from './keep.ts';
+import { type BodyParts, linearize } from './linearize.ts';
+import { type Lir, lir } from './lir.ts';
+import { type PlacedCode, placeCode } from './place.ts';
+import { type DeclaredRegister, type ModuleNames, Scope } from './scope.ts';
+import {
+  CALL_HEADER_BYTES,
+  type CallSignature,
+  callSignature,
+  type ParameterSlot,
+  variableExtent,
+} from './signature.ts';
+
+export interface CompiledFunction {
+  readonly code: PlacedCode;
+  readonly allocation: RowAllocation;
+  /** Private memory of an activation. */
+  readonly frameBytes: number;
+  /** Whether it calls functions. */
+  readonly calls: boolean;
+  /** Whether it takes more private memory than its frame while it runs, or calls what a register names. */
+  readonly hasOpenStack: boolean;
+}
+
+/** What a module gives to its functions. */
+export interface ModuleParts {
+  readonly source: PtxSource;
+  readonly names: ModuleNames;
+  /** The offset of a variable in shared memory. */
+  placeShared(variable: Variable): number;
+}
+
+/** A parameter of a kernel, by its offset in the block of parameters. */
+export interface EntryParameter {
+  readonly variable: Variable;
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+const MAX_PARAMETER_BYTES = 32_764;
+
+export function kernelParameters(
+  source: PtxSource,
+  variables: readonly Variable[],
+): { readonly parameters: readonly EntryParameter[]; readonly end: number } {
+  let end = 0;
+  const parameters = variables.map((variable) => {
+    const { sizeBytes, alignmentBytes } = variableExtent(variable, source);
+    const offset = alignUp(end, alignmentBytes);
+    end = offset + sizeBytes;
+    if (end > MAX_PARAMETER_BYTES) {
+      const what = `more than ${MAX_PARAMETER_BYTES} bytes of parameters`;
+      throw source.error(variable.offset, what, 'LIMIT_EXCEEDED');
+    }
+    return { variable, offset, sizeBytes };
+  });
+  return { parameters, end };
+}
+
+export function compileFunction(module: ModuleParts, item: PtxFunction): CompiledFunction {
+  return new FunctionCompiler(module, item).compile();
+}
+
+class FunctionCompiler {
+  readonly #module: ModuleParts;
+  readonly #item: PtxFunction;
+  readonly #scope: Scope;
+  readonly #frame: Frame;
+  readonly #calls: boolean;
+  readonly #prologue: Lir[] = [];
+  readonly #epilogue: Lir[] = [];
+
+  constructor(module: ModuleParts, item: PtxFunction) {
+    const { source, names } = module;
+    this.#module = module;
+    this.#item = item;
+    const registers: DeclaredRegister[] = [];
+    this.#scope = new Scope(source, names, registers);
+    this.#calls = doesCall(item.body!);
+    const signature = item.isEntry ? undefined : callSignature(source, item.results, item.parameters);
+    this.#frame = new Frame(signature?.end ?? (this.#calls ? CALL_HEADER_BYTES : 0));
+    if (signature) this.#declareSlots(signature);
+    else {
+      for (const { variable, offset } of kernelParameters(source, item.parameters).parameters) {
+        this.#scope.define(variable.name, { kind: 'parameter', offset });
+      }
+    }
+  }
+
+  compile(): CompiledFunction {
+    const { source } = this.#module;
+    const { isEntry, name, offset, body } = this.#item;
+    const blocks = blocksOf(source, body!, this.#scope, {
+      declareVariable: (scope, variable) => this.#declare(scope, variable),
+      useStack: () => {
+        this.#frame.top ??= this.#scope.temporary('b32').register;
+      },
+    });
+    const linear = keepRegisters(linearize(this.#parts(), blocks), this.#frame);
+    const allocation = allocate(linear);
+    if (!allocation) {
+      const what = `${isEntry ? 'kernel' : 'function'} '${name}' needs more than 512 registers at a time`;
+      throw source.error(offset, what, 'UNSUPPORTED');
+    }
+    const frameBytes = this.#frame.sizeBytes;
+    const hasOpenStack = this.#frame.top !== undefined || blocks.some(({ isCall }) => isCall);
+    const code = placeCode(linear, allocation, frameBytes);
+    return { code, allocation, frameBytes, calls: this.#calls, hasOpenStack };
+  }
+
+  #parts(): BodyParts {
+    const { isEntry: isKernel } = this.#item;
+    const { top } = this.#frame;
+    return {
+      ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls },
+      prologue: [
+        ...(isKernel ? [lir('wave_begin', [PLACES.live], 0)] : []),
+        ...(this.#calls ? callerPrologue(this.#frame, isKernel) : []),
+        ...(top ? [lir('add.u32', [top, PLACES.frame, { kind: 'frameEnd', addend: 0 }], 0)] : []),
+        ...this.#prologue,
+      ],
+      epilogue: [...this.#epilogue, ...functionEpilogue(this.#frame, this.#calls)],
+    };
+  }
+
+  #declareSlots({ results, parameters }: CallSignature): void {
+    for (const slot of [...parameters, ...results]) {
+      const { variable, offset, sizeBytes } = slot;
+      if (variable.space !== '.reg') this.#scope.define(variable.name, { kind: 'frame', offset, sizeBytes });
+    }
+    for (const slot of parameters) {
+      this.#inRegister(slot, (register, type) => {
+        this.#prologue.push(lir(`ld.local.${type}`, [register, ...this.#frame.at(slot.offset)], 0));
+      });
+    }
+    for (const slot of results) {
+      this.#inRegister(slot, (register, type) => {
+        this.#epilogue.push(lir(`st.local.${type}`, [...this.#frame.at(slot.offset), register], 0));
+      });
+    }
+  }
+
+  /** Parameters may be registers, too. */
+  #inRegister(
+    { variable: { space, type: text, name, vector, offset } }: ParameterSlot,
+    add: (register: DeclaredRegister['register'], type: string) => void,
+  ): void {
+    if (space !== '.reg') return;
+    const type = text.slice(1);
+    if (!isType(type) || type === 'pred') {
+      throw this.#module.source.error(offset, `a parameter in a register of type ${text}`, 'UNSUPPORTED');
+    }
+    this.#scope.declareRegisters({
+      kind: 'registers',
+      type: text,
+      vector,
+      names: [{ name, count: undefined }],
+      offset,
+    });
+    const place = this.#scope.find(name);
+    if (place?.kind === 'register') add(place.declared.register, type);
+  }
+
+  #declare(scope: Scope, variable: Variable): void {
+    const { source } = this.#module;
+    const { space, name, offset } = variable;
+    if (space.startsWith('.shared')) {
+      scope.define(name, { kind: 'shared', offset: this.#module.placeShared(variable) });
+      return;
+    }
+    if (space !== '.local' && space !== '.param') {
+      throw source.error(offset, `a variable in ${space} in a function`, 'UNSUPPORTED');
+    }
+    const { sizeBytes, alignmentBytes } = variableExtent(variable, source);
+    scope.define(name, { kind: 'frame', offset: this.#frame.place(sizeBytes, alignmentBytes), sizeBytes });
+  }
+}
+
+function doesCall(statements: readonly Statement[]): boolean {
+  return statements.some((statement) => {
+    if (statement.kind === 'block') return doesCall(statement.statements);
+    return statement.kind === 'instruction' && formOf(statement.opcode)?.row.flow === 'call';
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * Registers over calls. A function that is called uses the same rows, so what lives across a call is put into
+ * the frame before, and taken from there behind.
+ */
+import type { Frame } from './frame.ts';
+import type { LinearBlock, LinearCode } from './linearize.ts';
+import { type FunctionRegister, type Lir, lir } from './lir.ts';
+import { liveAtEnds, type Registers, registersOf } from './live-registers.ts';
+
+export function keepRegisters(code: LinearCode, frame: Frame): LinearCode {
+  if (!code.blocks.some((block) => block.code.some(({ keeping }) => keeping))) return code;
+  const kept = keptRegisters(code);
+  const places = new Map<number, number>();
+  const placeOf = ({ id, dwords }: FunctionRegister): number => {
+    const known = places.get(id);
+    if (known !== undefined) return known;
+    const place = frame.place(dwords * 4, dwords * 4);
+    places.set(id, place);
+    return place;
+  };
+  const move = (opcode: 'ld' | 'st', register: FunctionRegister, offset: number): Lir => {
+    const at = frame.at(placeOf(register));
+    const operands = opcode === 'ld' ? [register, ...at] : [...at, register];
+    return lir(`${opcode}.local.b${register.dwords * 32}`, operands, offset);
+  };
+  const around = (line: Lir): readonly Lir[] => {
+    const { keeping, offset } = line;
+    if (!keeping) return [line];
+    const registers = [...kept.get(keeping.call)!.values()];
+    if (keeping.kind === 'save') return [...registers.map((each) => move('st', each, offset)), line];
+    return [line, ...registers.map((each) => move('ld', each, offset))];
+  };
+  return { blocks: code.blocks.map((block) => ({ ...block, code: block.code.flatMap(around) })) };
+}
+
+/** What is needed behind each call, by its number. */
+function keptRegisters(code: LinearCode): ReadonlyMap<number, Registers> {
+  const kept = new Map<number, Registers>();
+  const ends = liveAtEnds(code);
+  code.blocks.forEach((block, i) => {
+    for (const [call, registers] of keptIn(block, ends[i]!.behind)) kept.set(call, registers);
+  });
+  return kept;
+}
+
+function* keptIn({ code }: LinearBlock, behind: Registers): Generator<readonly [number, Registers]> {
+  if (!code.some(({ keeping }) => keeping)) return;
+  const live = new Map(behind);
+  for (const line of code.toReversed()) {
+    if (line.keeping?.kind === 'restore') yield [line.keeping.call, new Map(live)];
+    const { reads, writes } = registersOf(line);
+    for (const { id } of writes) live.delete(id);
+    for (const register of reads) live.set(register.id, register);
+  }
+}

@@ -1,0 +1,71 @@
+/** Bytes of variables, and where results and parameters of a function lie in its frame. */
+import { alignUp } from '../../base/align.ts';
+import { isType, sizeOf } from '../machine/types.ts';
+import type { PtxSource } from '../text/source.ts';
+import type { Variable } from '../text/syntax.ts';
+
+/** Bytes of a variable in memory, and to what they are aligned. */
+export function variableExtent(
+  variable: Variable,
+  source: PtxSource,
+): { readonly sizeBytes: number; readonly alignmentBytes: number } {
+  const type = variable.type.slice(1);
+  if (!isType(type) || type === 'pred') {
+    throw source.error(variable.offset, `a variable of type ${variable.type}`, 'UNSUPPORTED');
+  }
+  const element = sizeOf(type) * Number(variable.vector?.slice(2) ?? 1);
+  const sizeBytes = variable.dimensions.reduce((product, count) => product * count, element);
+  if (sizeBytes > MAX_VARIABLE_BYTES) {
+    throw source.error(
+      variable.offset,
+      `'${variable.name}' has ${sizeBytes} bytes, at most ${MAX_VARIABLE_BYTES} are supported`,
+      'LIMIT_EXCEEDED',
+    );
+  }
+  return { sizeBytes, alignmentBytes: variable.alignmentBytes ?? element };
+}
+
+const MAX_VARIABLE_BYTES = 2 ** 31;
+
+/** Offsets in a frame. What calls know of each other stands first, at the same place for all functions. */
+export const LINK_OFFSET = 0;
+export const ACTIVATION_OFFSET = 4;
+export const CALLER_FRAME_OFFSET = 8;
+export const CALL_HEADER_BYTES = 16;
+/** Frames begin at multiples of this. */
+export const FRAME_ALIGNMENT = 16;
+/** Results and parameters of a function at most. */
+const MAX_PARAMETERS_BYTES = 32_768;
+
+/** A result or parameter, by its offset in the frame of the function. */
+export interface ParameterSlot {
+  readonly variable: Variable;
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+export interface CallSignature {
+  readonly results: readonly ParameterSlot[];
+  readonly parameters: readonly ParameterSlot[];
+  /** Behind the last of them. */
+  readonly end: number;
+}
+
+/** Throws LIMIT_EXCEEDED for more than a function takes. */
+export function callSignature(
+  source: PtxSource,
+  results: readonly Variable[],
+  parameters: readonly Variable[],
+): CallSignature {
+  let end = CALL_HEADER_BYTES;
+  const place = (variable: Variable): ParameterSlot => {
+    const { sizeBytes, alignmentBytes } = variableExtent(variable, source);
+    const offset = alignUp(end, Math.max(4, alignmentBytes));
+    end = offset + alignUp(sizeBytes, 4);
+    if (end > MAX_PARAMETERS_BYTES) {
+      throw source.error(variable.offset, `more than ${MAX_PARAMETERS_BYTES} bytes of parameters`, 'LIMIT_EXCEEDED');
+    }
+    return { variable, offset, sizeBytes };
+  };
+  return { results: results.map(place), parameters: parameters.map(place), end };
+}
