@@ -118,7 +118,7 @@ for (const [where, lines, at, side, added] of [
   ['at a return', 'CALL STORE s_endpgm FUNCTION RETURN', /s_setpc/, 'before', 's_nop 3'],
   [
     'where a function goes on with another',
-    'CALL STORE s_endpgm FUNCTION s_branch g OTHER RETURN',
+    'CALLS CALL STORE s_endpgm FUNCTION s_branch g OTHER RETURN',
     /s_branch/,
     'before',
     's_nop 2',
@@ -127,6 +127,7 @@ for (const [where, lines, at, side, added] of [
   test(`as many wait states as are missing ${where}, in the other function`, () => {
     const texts = {
       CALL: `s_getpc_b64 s[30:31]\ns_add_u32 s30, s30, f@rel32@lo+4\ns_addc_u32 s31, s31, f@rel32@hi+12\ns_swappc_b64 s[30:31], s[30:31]\n`,
+      CALLS: 's_call_b64 s[30:31], g\n',
       FUNCTION: 'f:\n',
       OTHER: 'g:\n',
       STORE: 'global_store_dword v10, v11, s[22:23]\n',
