@@ -96,7 +96,7 @@ export function loadCode(
   container: ContainerOptions,
 ): AmdgpuCode {
   const target = parseTargetId(agents[0]!.requireDevice().properties.targetId);
-  const executable = runtime.createExecutable();
+  const executable = withHalStatus(() => runtime.createExecutable());
   try {
     return withHalStatus(() => {
       const files = pieces.map((piece) => openLinkFile(bytesOf(piece, name), name, container));

@@ -4,7 +4,7 @@ import type { ContainerOptions } from '../../codeobject/container.ts';
 import type { AdvanceResult, Device } from '../../device/device.ts';
 import type { Agent } from '../../hsa/objects/agent.ts';
 import type { MemoryPool } from '../../hsa/objects/memory-pool.ts';
-import { createRuntime, type Runtime } from '../../hsa/runtime/runtime.ts';
+import { createRuntime, type Runtime, type RuntimeOptions } from '../../hsa/runtime/runtime.ts';
 import type { DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import type { DeviceLink, PhysicalDeviceInfo } from '../backend/topology.ts';
 import { BUFFER_USAGE, type BufferUsage, MEMORY_TYPES, type MemoryType } from '../core/flags.ts';
@@ -29,6 +29,8 @@ export interface GpuBackendOptions {
   readonly blockBytes: number;
   /** How queues wait for each other. */
   readonly waits: WaitParameter;
+  /** Makes the HSA runtime of the GPUs. Default: that of `src/hsa`. */
+  readonly createRuntime?: ((options: RuntimeOptions) => Runtime) | undefined;
 }
 
 /** What buffers of all heaps may be used for; those that the host sees may be mapped besides. */
@@ -124,9 +126,14 @@ export class GpuBackend implements DeviceBackend {
     this.#gpus = gpus;
     this.#options = options;
     this.#waits = crossQueueStrategy(options.waits, gpus[0]!.device.properties.processor);
-    this.#runtime = createRuntime({ devices: gpus.map(({ device }) => device) });
+    this.#runtime = (options.createRuntime ?? createRuntime)({ devices: gpus.map(({ device }) => device) });
     this.#pools = this.#runtime.gpuAgents.map((agent) => poolsOf(this.#runtime, agent));
-    this.#library = options.library && loadLibrary(this.#runtime, options.library);
+    try {
+      this.#library = options.library && loadLibrary(this.#runtime, options.library);
+    } catch (error) {
+      this.#runtime[Symbol.dispose]();
+      throw error;
+    }
     this.#programs = this.#runtime.gpuAgents.map(
       (agent) => new ProgramCache({ runtime: this.#runtime, agent, blockBytes: options.blockBytes }),
     );
@@ -196,6 +203,7 @@ export class GpuBackend implements DeviceBackend {
   }
 
   [Symbol.dispose](): void {
+    for (const queue of this.#queues) queue[Symbol.dispose]();
     this.#runtime[Symbol.dispose]();
     for (const { device } of this.#gpus) device.close();
   }

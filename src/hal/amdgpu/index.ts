@@ -1,6 +1,6 @@
 /** The `amdgpu` driver: GPUs by URI, as IREE's driver of this name has them. */
 
-import { HalError } from '../core/status.ts';
+import { HalError, withHalStatus } from '../core/status.ts';
 import type { DeviceUri } from '../core/uri.ts';
 import { devicesOfPath, parameterValues } from '../core/uri.ts';
 import type { DeviceInfo, Driver, DriverContext } from '../devices/driver.ts';
@@ -73,7 +73,7 @@ async function openBackend(
   try {
     const { processor } = gpus[0]!.device.properties;
     const library = transfers === 'kernels' ? await libraryImage(processor) : undefined;
-    return new GpuBackend(gpus, { ...options, library });
+    return withHalStatus(() => new GpuBackend(gpus, { ...options, library }));
   } catch (error) {
     for (const { device } of gpus) device.close();
     throw error;
@@ -85,10 +85,12 @@ export class AmdgpuDriver implements Driver {
   readonly fullName = 'AMD GPU Driver (HSA)';
   readonly #provider: AgentProvider;
   readonly #visibleDevices: string | undefined;
+  readonly #createRuntime: AmdgpuDriverOptions['createRuntime'];
 
-  constructor(provider: AgentProvider, visibleDevices?: string) {
+  constructor(provider: AgentProvider, { visibleDevices, createRuntime }: AmdgpuDriverOptions = {}) {
     this.#provider = provider;
     this.#visibleDevices = visibleDevices;
+    this.#createRuntime = createRuntime;
   }
 
   #agents(target: string): readonly AgentSource[] {
@@ -99,6 +101,7 @@ export class AmdgpuDriver implements Driver {
     return list(this.#agents(''));
   }
 
+  /** Throws also what the HSA runtime has not enough of; then nothing of the device is left. */
   async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
     const values = parameterValues(uri, PARAMETERS);
     const { queues, ring, notifications, kernargs, block, target, transfers, waits, seed } = values;
@@ -114,22 +117,26 @@ export class AmdgpuDriver implements Driver {
     const { decompress } = this.#provider;
     const rings = { packets: ring, notifications, kernargBlocks: kernargs };
     const container = { decompress };
-    const backend = await openBackend(chosen, { rings, container, transfers, blockBytes: block, waits });
-    return new LogicalDevice(backend, {
-      name: `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`,
-      queuesPerDevice: queues,
-      loop,
-      onEvent,
-      seed: seed < 0 ? undefined : seed,
-    });
+    const how = { rings, container, transfers, blockBytes: block, waits, createRuntime: this.#createRuntime };
+    const backend = await openBackend(chosen, how);
+    const name = `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`;
+    const schedule = { loop, onEvent, seed: seed < 0 ? undefined : seed };
+    try {
+      return withHalStatus(() => new LogicalDevice(backend, { name, queuesPerDevice: queues, ...schedule }));
+    } catch (error) {
+      backend[Symbol.dispose]();
+      throw error;
+    }
   }
 }
 
 export interface AmdgpuDriverOptions {
   /** Which GPUs there are, and in what order, as ROCR_VISIBLE_DEVICES says it: `1,GPU-...`. Default: all. */
   readonly visibleDevices?: string | undefined;
+  /** Makes the HSA runtime of a logical device, such as one that records its calls or lets them fail. */
+  readonly createRuntime?: GpuBackendOptions['createRuntime'];
 }
 
 /** A driver for the GPUs of `provider`. */
-export const amdgpuDriver = (provider: AgentProvider, { visibleDevices }: AmdgpuDriverOptions = {}): Driver =>
-  new AmdgpuDriver(provider, visibleDevices);
+export const amdgpuDriver = (provider: AgentProvider, options?: AmdgpuDriverOptions): Driver =>
+  new AmdgpuDriver(provider, options);
