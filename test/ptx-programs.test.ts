@@ -1,10 +1,13 @@
 /** Whole programs as PTX: start-up kernels, arguments, constructors, status, faults. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { WavewrightError } from '../src/base/errors.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { createPtxDevice } from '../src/devices/emulated/ptx-device.ts';
-import { formatInspection, inspectProgram, runProgram } from '../src/index.ts';
+import { formatInspection, inspectProgram, MemoryFileSystem, runProgram } from '../src/index.ts';
 import type { RunOptions } from '../src/loader/run-options.ts';
 
 interface Parts {
@@ -149,4 +152,25 @@ test('an inspection says what would run, in the words of PTX', async () => {
     text,
     /_start: \d+ registers, shared 0 bytes, local 0 bytes per thread, parameters 32 bytes\n {6}3x1x1 blocks/,
   );
+});
+
+/** A shipped program, with the files that it may read. */
+async function runExample(name: string, args: readonly string[], options: Partial<RunOptions> = {}) {
+  using device = createPtxDevice({ processor: 'sm_70', memorySizeBytes: 2 ** 28 });
+  const bytes = readFileSync(path.join(import.meta.dirname, `../examples/${name}/${name}.sm_70.ptx`));
+  const { status, output, generation } = await runProgram(bytes, { device, args: [name, ...args], ...options });
+  return { status, stdout: output.text.stdout, generation };
+}
+
+test('shipped programs print, allocate and read files over RPC as those for AMD GPUs do', async () => {
+  const hello = await runExample('hello', ['PTX'], { threads: [3, 1, 1], blocks: [2, 1, 1] });
+  const lines = Array.from({ length: 6 }, (_, i) => `Hello, PTX, from lane ${i} of 6 (argc=2)\n`);
+  assert.deepEqual(hello, { status: 0, stdout: lines.join(''), generation: 'P20' });
+  const sieve = await runExample('sieve', []);
+  assert.equal(sieve.stdout, '1229 primes up to 10000, the last ones: 9931 9941 9949 9967 9973\n');
+  const filesystem = new MemoryFileSystem();
+  const abc = readFileSync(path.join(import.meta.dirname, '../examples/sha256/abc.txt'));
+  filesystem.set('abc.txt', abc);
+  const { stdout } = await runExample('sha256', ['abc.txt'], { filesystem });
+  assert.equal(stdout, `${createHash('sha256').update(abc).digest('hex')}  abc.txt\n`);
 });

@@ -70,6 +70,34 @@ function program(output: string, source: string, generation = 20, codeObjectVers
   return { output, sources, headers: RUNTIME_HEADERS, command };
 }
 
+/** The same as PTX, in one text: what the program includes takes the place of a linker. */
+function ptxProgram(name: string): Image {
+  const output = `examples/${name}/${name}.sm_70.ptx`;
+  const source = `examples/${name}/${name}.c`;
+  const command = [
+    'clang-19',
+    '--target=nvptx64-nvidia-cuda',
+    '-march=sm_70',
+    // A toolkit of CUDA that clang finds would choose the version of PTX.
+    '--cuda-path=/nonexistent',
+    ...['-Xclang', '-target-feature', '-Xclang', '+ptx63'],
+    '-std=c17',
+    ...COMMON,
+    '-ffreestanding',
+    '-nostdlibinc',
+    '-isystem',
+    'examples/device/include',
+    '-Iexamples/device',
+    '-include',
+    'examples/device/whole.c',
+    '-S',
+    '-o',
+    output,
+    source,
+  ];
+  return { output, sources: [source], headers: ['examples/device/whole.c', ...RUNTIME, ...RUNTIME_HEADERS], command };
+}
+
 function kernel(name: string, processor: string, optimisation: 'O2' | 'O0' = 'O2'): Image {
   const output = `examples/kernels/${name}${optimisation === 'O0' ? '-o0' : ''}.${processor}.co`;
   const sources = [`examples/kernels/${name}.cl`];
@@ -155,6 +183,7 @@ export const IMAGES: readonly Image[] = [
   ...Object.entries(FURTHER).flatMap(([processor, paths]) =>
     paths.map((path) => program(`examples/${path}.${processor}.co`, `examples/${path}.c`)),
   ),
+  ...['hello', 'sieve', 'sha256'].map(ptxProgram),
   ...['gfx90a', 'gfx1100'].flatMap((processor) => [part('apply', processor), part('filters', processor)]),
   part('filters', 'gfx90a', 'o'),
   ...Object.entries(MATRIX_KERNELS).flatMap(([processor, matrixKernel]) => [
