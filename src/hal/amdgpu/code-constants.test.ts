@@ -104,6 +104,13 @@ test('constants are values of variables: of those that the code has, and of name
   }
   assert.deepEqual(runs, [[107], [107], [(3 - 10 + 2 ** 31 - 1) | 0], [(3 - 10 + 2 ** 31 - 1) | 0]]);
   assert.equal(device.allocator.statistics.liveBytes, 0);
+  // A device may go before its code and before buffers of its variables.
+  const code = device.load(main, { constants: { tile: word(1) } });
+  const counter = code.variable('counter');
+  device[Symbol.dispose]();
+  assert.throws(() => counter.read());
+  counter[Symbol.dispose]();
+  code[Symbol.dispose]();
 });
 
 test('what is no constant of the code is refused, with what there is', async () => {

@@ -61,10 +61,11 @@ function defineConstant(executable: Executable, agent: Agent, name: string, byte
       hint: `the code has ${names.slice(0, MAX_LISTED).join(', ') || 'no variables that others see'}`,
     });
   }
-  const pool = agent.pool('coarse-grained');
+  // As code is: an executable may be given back when its runtime is shut down already.
+  const { memory } = agent.requireDevice();
   const label = `constant '${name}'`;
-  const address = pool.allocate(bytes.length, { label, alignmentBytes: ALIGNMENT_BYTES });
-  executable.own({ [Symbol.dispose]: () => pool.free(address) });
-  agent.requireDevice().memory.view(address, bytes.length).set(bytes);
+  const address = memory.allocate(bytes.length, { label, readOnly: true, alignmentBytes: ALIGNMENT_BYTES });
+  executable.own({ [Symbol.dispose]: () => memory.free(address) });
+  memory.view(address, bytes.length).set(bytes);
   executable.defineVariable(agent, name, address);
 }
