@@ -41,7 +41,9 @@ one:
 {
   .reg .b64 %y<6>;
   .reg .b32 %x<3>;
-  ld.param.v2.b64 {%y1, %y2}, [s];
+  mov.b64 %y0, s;
+  ld.param.b64 %y1, [%y0];
+  ld.param.b64 %y2, [s+8];
   ld.param.u8 %x1, [k];
   cvt.u64.u32 %y3, %x1;
   add.u64 %y4, %y1, %y2;

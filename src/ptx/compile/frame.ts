@@ -14,9 +14,12 @@ export class Frame {
   #sizeBytes: number;
   #calls = 0;
 
+  readonly isKernel: boolean;
+
   /** `start`: bytes that are taken. */
-  constructor(start: number) {
+  constructor(start: number, isKernel: boolean) {
     this.#sizeBytes = start;
+    this.isKernel = isKernel;
   }
 
   /** An offset from the start of the frame. */

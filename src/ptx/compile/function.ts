@@ -89,7 +89,7 @@ class FunctionCompiler {
     this.#scope = new Scope(source, names, registers);
     this.#calls = doesCall(item.body!);
     const signature = item.isEntry ? undefined : callSignature(source, item.results, item.parameters);
-    this.#frame = new Frame(signature?.end ?? (this.#calls ? CALL_HEADER_BYTES : 0));
+    this.#frame = new Frame(signature?.end ?? (this.#calls ? CALL_HEADER_BYTES : 0), item.isEntry);
     if (signature) this.#declareSlots(signature);
     else {
       for (const { variable, offset } of kernelParameters(source, item.parameters).parameters) {

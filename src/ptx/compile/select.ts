@@ -3,6 +3,7 @@ import { PLACES } from '../machine/places.ts';
 import { bitsOf, type PtxType } from '../machine/types.ts';
 import { countOf, type OperandRule, typeOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
+import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts';
 import { callCode } from './calls.ts';
@@ -67,9 +68,13 @@ export function guardOf(
   return { register: place.declared.register, isNegated: guard.isNegated };
 }
 
-const machine = ({ guard, scoped }: Context, form: Form, operands: readonly LirOperand[]): Lir => ({
-  ...{ form, operands, guard, target: undefined, offset: scoped.instruction.offset },
-});
+function machine({ guard, scoped, frame }: Context, form: Form, operands: readonly LirOperand[]): Lir {
+  const { offset } = scoped.instruction;
+  // Parameters at an address that a register of a function holds are the function's.
+  const isOwn = !frame.isKernel && form.modifiers['space'] === 'param' && form.row.className === 'memory';
+  const own = isOwn ? formOf(form.opcode.replace('.param.', '.param::func.')) : undefined;
+  return { form: own ?? form, operands, guard, target: undefined, offset };
+}
 
 /** Where an operand of the row stands among those of the machine. */
 function placeOfOperand(form: Form, index: number): number {

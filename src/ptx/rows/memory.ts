@@ -26,11 +26,15 @@ interface NamePlace {
   readonly address: Value;
 }
 
-/** Kernel parameters are in global memory, at an address of the wave, or at one that a register holds. */
+/**
+ * Kernel parameters are in global memory, at an address of the wave, or at one that a register holds; those
+ * of functions are in private memory.
+ */
 function placeOf(b: PtxBuilder, index: number): NamePlace {
   const { base, offset, isWave } = b.address(index);
   const named = b.modifiers['space'];
-  const isParameter = isWave || (base.type === 'i64' && named?.startsWith('param'));
+  const isOwn = named === 'param::func';
+  const isParameter = isWave || (base.type === 'i64' && named?.startsWith('param') && !isOwn);
   const space = isParameter ? 'global' : named === undefined ? 'flat' : (OFFSET_SPACES[named] ?? 'global');
   if (space === 'lds' || space === 'private') {
     return { space, address: b.add(base.type === 'i64' ? b.low(base) : base, b.low(offset)) };
