@@ -23,12 +23,8 @@ export { type DataFlowProblem, type DataFlowSolution, solveDataFlow } from './fl
 export { type DepthFirst, depthFirst, reversePostorder } from './flow/depth-first.ts';
 export { Dominators, dominators, postDominators } from './flow/dominators.ts';
 export { type FlowGraph, graphOf, reversed } from './flow/graph.ts';
-export {
-  type LaneEffects,
-  LaneLiveness,
-  type LiveLanes,
-  type PlaceSets,
-} from './flow/lane-liveness.ts';
+export { type LaneEffects, LaneLiveness, type PlaceSets } from './flow/lane-liveness.ts';
+export type { LiveLanes } from './flow/lane-words.ts';
 export { type Loop, LoopForest, loopForest } from './flow/loops.ts';
 export { type Definitions, ReachingDefinitions, type RegisterDefinition } from './flow/reaching-definitions.ts';
 export {

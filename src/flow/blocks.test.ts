@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { basicBlocks, blockGraph, type Followed, reachable } from './blocks.ts';
-import { CodeText } from './code-text.test-support.ts';
+import fc from 'fast-check';
+import { basicBlocks, blockGraph, type Followed, partOfBlocks, reachable } from './blocks.ts';
+import { anyCode, CodeText } from './code-text.test-support.ts';
 
 const listing = (text: string): readonly string[] => new CodeText(text).listing();
 
@@ -62,6 +63,25 @@ test('instructions that overlap are of different blocks', () => {
     ],
   );
   assert.deepEqual(blockGraph(blocks, blocks.slice(0, 1)).exits, [3]);
+});
+
+test('a part of the blocks is cut as its code alone is, or not known', () => {
+  fc.assert(
+    fc.property(anyCode, fc.array(fc.boolean(), { minLength: 10, maxLength: 10 }), (text, isChosen) => {
+      const { blocks, code } = new CodeText(text);
+      const own = blocks.filter(({ index }) => isChosen[index]);
+      const [entry] = own;
+      if (!entry) return;
+      const inside = own.flatMap(({ instructions }) => instructions);
+      const alone = basicBlocks(new Map(inside.map(({ number }) => [number, code.get(number)!])), [
+        entry.instructions[0]!.number,
+      ]);
+      const part = partOfBlocks(own, entry, ({ number }) => code.get(number)!.endsBlock);
+      if (alone.length === own.length) assert.deepEqual(part, alone);
+      else assert.equal(part, undefined);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test('a long chain takes neither stack nor time', { timeout: 10_000 }, () => {

@@ -60,11 +60,16 @@ export function reachable<W extends Ways>(
   return found;
 }
 
-/** The same by the order of the places. */
-export function inOrderOfPlaces<T>(code: ReadonlyMap<number, T>): ReadonlyMap<number, T> {
-  const places = [...code.keys()];
-  if (places.every((place, i) => i === 0 || places[i - 1]! < place)) return code;
-  return new Map(places.sort((a, b) => a - b).map((place) => [place, code.get(place)!]));
+/** The places of code from the lowest on. */
+export function placesInOrder(code: ReadonlyMap<number, unknown>): Float64Array {
+  const places = new Float64Array(code.size);
+  let count = 0;
+  let isOrdered = true;
+  for (const place of code.keys()) {
+    isOrdered &&= count === 0 || places[count - 1]! < place;
+    places[count++] = place;
+  }
+  return isOrdered ? places : places.sort();
 }
 
 /**
@@ -72,10 +77,20 @@ export function inOrderOfPlaces<T>(code: ReadonlyMap<number, T>): ReadonlyMap<nu
  * blocks, too.
  */
 export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: Iterable<number>): BasicBlock<I>[] {
+  return blocksAt([...code.keys()], (place) => code.get(place)!, entries);
+}
+
+/** The same of code whose places are known in order; `at` is asked twice for each. */
+export function blocksAt<I>(
+  places: Iterable<number>,
+  at: (place: number) => Followed<I>,
+  entries: Iterable<number>,
+): BasicBlock<I>[] {
   const starts = new Set(entries);
   /** Where the instruction before goes on: instructions may overlap, so that another one stands between. */
   let expected: number | undefined;
-  for (const [place, { next, target, endsBlock }] of code) {
+  for (const place of places) {
+    const { next, target, endsBlock } = at(place);
     if (expected !== undefined && expected !== place) starts.add(expected);
     if (target !== undefined) starts.add(target);
     if (endsBlock && next !== undefined) starts.add(next);
@@ -85,9 +100,11 @@ export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: 
   const blocks: Open[] = [];
   const byStart = new Map<number, Open>();
   const lasts: Followed<I>[] = [];
-  for (const [place, followed] of code) {
-    let block = blocks.at(-1);
-    if (!block || lasts.at(-1)!.next !== place || starts.has(place)) {
+  let block: Open | undefined;
+  let last: number | undefined;
+  for (const place of places) {
+    const followed = at(place);
+    if (!block || last !== place || starts.has(place)) {
       block = { index: blocks.length, instructions: [], next: undefined, target: undefined, leaves: false };
       blocks.push(block);
       byStart.set(place, block);
@@ -95,15 +112,44 @@ export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: 
     }
     block.instructions.push(followed.instruction);
     lasts[block.index] = followed;
+    last = followed.next;
   }
-  for (const block of blocks) {
-    const { next, target, leaves } = lasts[block.index]!;
-    if (next !== undefined) block.next = byStart.get(next);
-    if (target !== undefined) block.target = byStart.get(target);
+  for (const each of blocks) {
+    const { next, target, leaves } = lasts[each.index]!;
+    if (next !== undefined) each.next = byStart.get(next);
+    if (target !== undefined) each.target = byStart.get(target);
     const isLost = (place: number | undefined) => place !== undefined && !byStart.has(place);
-    block.leaves = leaves || isLost(next) || isLost(target);
+    each.leaves = leaves || isLost(next) || isLost(target);
   }
   return blocks;
+}
+
+/**
+ * Some of the blocks of code as blocks of their own, which are entered at one of them; what is not among them
+ * is outside. Undefined where two of them would be one: an instruction that `endsBlock` ends one.
+ */
+export function partOfBlocks<I>(
+  blocks: readonly BasicBlock<I>[],
+  entry: BasicBlock<I>,
+  endsBlock: (instruction: I) => boolean,
+): BasicBlock<I>[] | undefined {
+  type Open = { -readonly [K in keyof BasicBlock<I>]: BasicBlock<I>[K] };
+  const own = new Map<BasicBlock<I>, Open>();
+  const targets = new Set<BasicBlock<I>>([entry]);
+  for (const block of blocks) {
+    own.set(block, { ...block, index: own.size });
+    if (block.target) targets.add(block.target);
+  }
+  let before: BasicBlock<I> | undefined;
+  for (const [block, part] of own) {
+    if (before?.next === block && !targets.has(block) && !endsBlock(before.instructions.at(-1)!)) return undefined;
+    before = block;
+    part.next = block.next && own.get(block.next);
+    part.target = block.target && own.get(block.target);
+    part.leaves ||= part.next !== block.next && !part.next;
+    part.leaves ||= part.target !== block.target && !part.target;
+  }
+  return [...own.values()];
 }
 
 /** The graph of blocks, numbered by their index. */

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { basicBlocks, type Followed } from './blocks.ts';
 import { anyCode, CodeText, effectsOf, type Line, namesOf, PLACES } from './code-text.test-support.ts';
 import { LaneLiveness } from './lane-liveness.ts';
+import { LaneWords } from './lane-words.ts';
 
 /** What is live before each block, in the active lanes and in the others. */
 function liveness(text: string): readonly string[] {
@@ -93,6 +94,41 @@ test('what is live is what a way reads first', () => {
       }
     }),
     { numRuns: 1000 },
+  );
+});
+
+test('a long block says in words what blocks of one line each say, in any order of questions', () => {
+  const size = 2500;
+  const text = ['s0 = s1', 'exec &= s0', 'v0 = v1', 's1 = v0', 'cross v1', 'v1 = s0', 'exec |= s1', 's0 ='];
+  const { lines } = new CodeText(text.join('\n'));
+  const code = (endsBlock: boolean): Map<number, Followed<Line>> =>
+    new Map(
+      Array.from({ length: size }, (_, i) => {
+        const instruction = { ...lines[(i * i + (i >> 5)) % lines.length]!, number: i };
+        return [i, { instruction, next: i + 1, target: undefined, leaves: false, endsBlock }];
+      }),
+    );
+  const [long, short] = [basicBlocks(code(false), [0]), basicBlocks(code(true), [0])];
+  const [inWords, expected] = [long, short].map((blocks) => new LaneLiveness(blocks, effectsOf, PLACES));
+  const into = new LaneWords(1);
+  for (const index of [0, 1, 1023, 1024, 1025, 2047, 2048, 2499, 1024, 1023, 3]) {
+    for (const side of ['before', 'after'] as const) {
+      inWords!.read(long[0]!, index, side, into);
+      const [line] = short[index]!.instructions;
+      const { active, inactive } = side === 'before' ? expected!.beforeInstruction(line!) : expected!.after(line!);
+      assert.deepEqual([into.active, into.inactive], [active, inactive], `${side} ${index}`);
+    }
+  }
+});
+
+test('sets of places are the same in words', () => {
+  const places = fc.bigInt({ min: 0n, max: (1n << 200n) - 1n });
+  fc.assert(
+    fc.property(places, places, (active, inactive) => {
+      const words = LaneWords.of({ active, inactive }, 7);
+      assert.deepEqual([words.active, words.inactive], [active, inactive]);
+      assert.equal(words.isActive(31), ((active >> 31n) & 1n) === 1n);
+    }),
   );
 });
 

@@ -6,13 +6,15 @@
 import type { Effects, RegisterFile, RegisterRange } from '../ir/effects.ts';
 import { fallsThrough, followingOffset, type Step } from '../ir/step.ts';
 import type { StateSlot } from '../ir/types.ts';
-import { type BasicBlock, basicBlocks, type Followed, inOrderOfPlaces, reachable } from './blocks.ts';
+import { type BasicBlock, blocksAt, type Followed, placesInOrder, reachable } from './blocks.ts';
 import type { LaneEffects, PlaceSets } from './lane-liveness.ts';
 import type { RegisterDefinition } from './reaching-definitions.ts';
 
-/** Where each file begins: no language has more than 128 scalar registers, and than 1024 rows. */
+/** Where each file begins: no language has more than 128 scalar registers, 1024 rows and 256 accumulators. */
 const FILE_STARTS: Readonly<Record<RegisterFile, number>> = { scalar: 0, vector: 256, accumulator: 256 + 1024 };
-const PLACES = FILE_STARTS.accumulator + 1024;
+const PLACES = FILE_STARTS.accumulator + 256;
+/** How many words of 32 bits a set of places has (`LaneWords`). */
+export const REGISTER_WORDS = PLACES / 32;
 /** State without a number in the file of scalar registers; it stands behind these. */
 const STATES = [
   ...(['scc', 'mode', 'status', 'trapsts', 'flatScratchLow', 'flatScratchHigh', 'request'] as const),
@@ -58,7 +60,8 @@ export function stepBlocks<S extends Step>(
     const step = read(offset);
     return typeof step === 'object' ? follow(step) : undefined;
   };
-  return basicBlocks(inOrderOfPlaces(reachable(at, entries, maxInstructions)), entries);
+  const code = reachable(at, entries, maxInstructions);
+  return blocksAt(placesInOrder(code), (place) => code.get(place)!, entries);
 }
 
 function follow<S extends Step>(step: S): Followed<S> {

@@ -3,7 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import { hex, printable } from '../base/text.ts';
 import type { CodeObject } from '../codeobject/code-object.ts';
 import { LineTable } from '../codeobject/line-table.ts';
-import type { LiveLanes } from '../flow/lane-liveness.ts';
+import type { LiveLanes } from '../flow/lane-words.ts';
 import { REGISTER_PLACES } from '../flow/steps.ts';
 import { followingOffset } from '../ir/step.ts';
 import type { LiftedCode } from '../lift/lifted-code.ts';

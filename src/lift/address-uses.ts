@@ -1,6 +1,6 @@
 /** Addresses of functions that code makes: whether they get anywhere but to known calls. */
 import type { BasicBlock } from '../flow/blocks.ts';
-import type { LiveLanes } from '../flow/lane-liveness.ts';
+import type { LiveLanes } from '../flow/lane-words.ts';
 import { registerSet } from '../flow/steps.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 

@@ -1,5 +1,5 @@
 /** What functions may change and must leave where nothing is known of who calls them. */
-import type { LiveLanes } from '../flow/lane-liveness.ts';
+import type { LiveLanes } from '../flow/lane-words.ts';
 import { REGISTER_PLACES, registerNumber, registerSet, stateNumber } from '../flow/steps.ts';
 import { SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';

@@ -58,6 +58,10 @@ export class Discovery {
   /** Targets of the pointers that walks have read from memory. */
   readonly #loaded = new Set<number>();
   readonly #summaries = new Map<number, CalleeSummary | undefined>();
+  /** Entries whose own code, all of it, goes nowhere by registers and to no other entry. */
+  readonly #plain = new Set<number>();
+  /** Those of them that nobody has asked about, since `refine` came by. */
+  readonly #skipped = new Set<number>();
   readonly #leadsTo = new Map<number, ReadonlySet<number>>();
   readonly #budget: WalkBudget = { steps: 0 };
 
@@ -90,6 +94,7 @@ export class Discovery {
       count = this.#knownTargets;
       this.findings.clear();
       this.#summaries.clear();
+      this.#skipped.clear();
       const done = new Set<number>();
       for (const root of [...this.entries.keys()]) {
         for (const component of strongComponents(
@@ -99,7 +104,12 @@ export class Discovery {
         )) {
           for (const entry of component) done.add(entry);
           // Functions that call each other know nothing of each other.
-          const summaries = component.map((entry) => [entry, this.#follow(entry)] as const);
+          const summaries = component.flatMap((entry) => {
+            // Most kernels: what they leave behind is nobody's concern.
+            if (!this.#plain.has(entry)) return [[entry, this.#follow(entry)] as const];
+            this.#skipped.add(entry);
+            return [];
+          });
           for (const [entry, summary] of summaries) this.#summaries.set(entry, summary);
         }
       }
@@ -112,6 +122,11 @@ export class Discovery {
       (sum, { targets, isComplete }) => sum + targets.size + Number(isComplete),
       0,
     );
+  }
+
+  #summaryOf(entry: number): CalleeSummary | undefined {
+    if (this.#skipped.delete(entry)) this.#summaries.set(entry, this.#follow(entry));
+    return this.#summaries.get(entry);
   }
 
   /** Code whose address is made and that nothing is seen to go to: whoever gets the address may. */
@@ -127,8 +142,10 @@ export class Discovery {
   }
 
   #explore(entry: number): void {
+    const count = this.entries.size;
     const fresh = this.#trace(entry, this.entries.get(entry)!);
     if (fresh.length === 0 || fresh.some(goesElsewhere)) this.#follow(entry);
+    else if (this.entries.size === count) this.#plain.add(entry);
   }
 
   /** Constants from an entry on; the findings are kept. */
@@ -238,7 +255,7 @@ export class Discovery {
       stepAt: (place) => (place !== entry && this.entries.has(place) ? undefined : this.steps.get(place)),
       leave: (place, state) => {
         walk.leadsTo.add(place);
-        const behind = this.#summaries.get(place);
+        const behind = this.#summaryOf(place);
         if (behind) walk.summary.end(state, behind);
         else walk.summary.forget();
       },
@@ -260,7 +277,7 @@ export class Discovery {
   }
 
   #call(step: AmdgpuStep, { targets, isComplete }: Finding, state: ScalarState, walk: EntryWalk): readonly number[] {
-    const callees = isComplete ? [...targets].map((target) => this.#summaries.get(target)) : [];
+    const callees = isComplete ? [...targets].map((target) => this.#summaryOf(target)) : [];
     for (const target of targets) walk.leadsTo.add(target);
     if (callees.length === 0) walk.summary.forget();
     for (const callee of callees) walk.summary.include(callee);

@@ -15,13 +15,13 @@ const textOf = ({ counter, left, register, access }: PendingAccess): string => {
 function inFlight(source: string, at: string, { processor = 'gfx90a', options = KERNEL } = {}): string[] {
   const blocks = blocksOfText(source, processor);
   const analysis = new InFlightAnalysis(blocks, [blocks[0]!], options);
-  return blocks
-    .flatMap(({ instructions }) => instructions)
-    .filter((step) => step.text().startsWith(at))
-    .map((step) => {
-      const state = analysis.before(step);
+  return blocks.flatMap((block) =>
+    block.instructions.flatMap((step, index) => {
+      if (!step.text().startsWith(at)) return [];
+      const state = analysis.before(block, index);
       return [...state.pending.map(textOf), ...[...state.unknown].map((counter) => `? ${counter}`)].join(', ');
-    });
+    }),
+  );
 }
 
 /** The waits that are missing, with the step that needs them. */

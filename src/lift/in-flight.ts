@@ -4,7 +4,6 @@
  * RDNA4 ISA 5.7). Stores take their data when they are issued; only exports and accesses to the GDS read
  * registers later, which EXP_CNT counts.
  */
-import { WavewrightError } from '../base/errors.ts';
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
 import type { FlowGraph } from '../flow/graph.ts';
@@ -75,12 +74,15 @@ interface Counting {
 
 const NOT_COUNTING: Counting = { kinds: new Set(), issued: 0, oldest: 0 };
 
-const keyOf = ({ register, counter, access }: Omit<Entry, 'producer' | 'order'>): string =>
-  `${register} ${counter} ${access}`;
+const isSame = (a: Entry, b: Entry): boolean =>
+  a.counter === b.counter && a.access === b.access && a.register === b.register;
 
-function* numbersOf(ranges: readonly RegisterRange[]): Generator<number> {
-  for (const { file, first, dwords } of ranges)
-    for (let index = first; index < first + dwords; index++) yield registerNumber(file, index);
+function numbersOf(ranges: readonly RegisterRange[]): number[] {
+  const numbers: number[] = [];
+  for (const { file, first, dwords } of ranges) {
+    for (let index = first; index < first + dwords; index++) numbers.push(registerNumber(file, index));
+  }
+  return numbers;
 }
 
 /** What is in flight at one place. A state that is handed out holds until its walk goes on. */
@@ -156,10 +158,12 @@ export class InFlight {
   }
 
   #dropOver(): void {
+    const isOver = ({ counter, order }: Entry): boolean => order < this.#counting.get(counter)!.oldest;
     for (const [register, entries] of this.#entries) {
-      const left = entries.filter(({ counter, order }) => order >= this.#counting.get(counter)!.oldest);
+      if (!entries.some(isOver)) continue;
+      const left = entries.filter((each) => !isOver(each));
       if (left.length === 0) this.#entries.delete(register);
-      else if (left.length < entries.length) this.#entries.set(register, left);
+      else this.#entries.set(register, left);
     }
   }
 
@@ -191,22 +195,65 @@ export class InFlight {
     if (after === 'unknown') this.#forget();
   }
 
+  /** A copy that walks may change; lists of entries are shared, as they never change. */
   clone(): InFlight {
     const copy = new InFlight();
-    copy.#meet(this);
+    for (const [counter, counting] of this.#counting) copy.#counting.set(counter, counting);
+    for (const [register, entries] of this.#entries) {
+      copy.#entries.set(register, entries.some((each) => this.#age(each) > MAX_AGE) ? this.#aged(entries) : entries);
+    }
+    for (const counter of this.#unknown) copy.#unknown.add(counter);
     return copy;
   }
 
-  /** What is in flight here or there. */
+  /** What is in flight here or there; the state itself where the other one adds nothing. */
   join(other: InFlight): InFlight {
+    if (this.#isNothing) return other;
+    if (other === this || other.#isNothing) return this;
     const joined = this.clone();
     joined.#meet(other);
     return joined;
   }
 
+  /** Nothing was ever started. */
+  get #isNothing(): boolean {
+    return this.#counting.size === 0 && this.#unknown.size === 0;
+  }
+
   equals(other: InFlight): boolean {
-    const [own, theirs] = [this.#ages(), other.#ages()];
-    return own.size === theirs.size && [...own].every(([key, age]) => theirs.get(key) === age);
+    if (other === this) return true;
+    if (this.#entries.size !== other.#entries.size || this.#unknown.size !== other.#unknown.size) return false;
+    for (const counter of this.#unknown) if (!other.#unknown.has(counter)) return false;
+    if (!this.#hasKindsOf(other) || !other.#hasKindsOf(this)) return false;
+    for (const [register, entries] of this.#entries) {
+      const others = other.#entries.get(register);
+      if (others?.length !== entries.length) return false;
+      for (const entry of entries) {
+        const same = others.find((each) => isSame(each, entry));
+        if (!same || Math.min(this.#age(entry), MAX_AGE) !== Math.min(other.#age(same), MAX_AGE)) return false;
+      }
+    }
+    return true;
+  }
+
+  #hasKindsOf(other: InFlight): boolean {
+    for (const [counter, { kinds }] of other.#counting) {
+      const own = this.#counting.get(counter)?.kinds;
+      for (const kind of kinds) if (!own?.has(kind)) return false;
+    }
+    return true;
+  }
+
+  /** How many accesses of its counter were started since, and itself. */
+  #age({ counter, order }: Entry): number {
+    return this.#counting.get(counter)!.issued - order;
+  }
+
+  #aged(entries: readonly Entry[]): Entry[] {
+    return entries.map((each) => {
+      const age = this.#age(each);
+      return age > MAX_AGE ? { ...each, order: each.order + age - MAX_AGE } : each;
+    });
   }
 
   /** Adds what is in flight in another state, to one that has nothing that is over. */
@@ -230,19 +277,6 @@ export class InFlight {
     for (const counter of other.#unknown) this.#unknown.add(counter);
   }
 
-  #ages(): Map<string, number> {
-    const ages = new Map<string, number>();
-    for (const entries of this.#entries.values()) {
-      for (const entry of entries) {
-        if (!this.#pending(entry)) continue;
-        ages.set(keyOf(entry), Math.min(this.#counting.get(entry.counter)!.issued - entry.order, MAX_AGE));
-      }
-    }
-    for (const [counter, { kinds }] of this.#counting) for (const kind of kinds) ages.set(`${counter} of ${kind}`, 0);
-    for (const counter of this.#unknown) ages.set(counter, 0);
-    return ages;
-  }
-
   #forget(): void {
     for (const counter of REGISTER_COUNTERS) {
       this.#unknown.add(counter);
@@ -257,17 +291,20 @@ export class InFlight {
     return kind !== undefined && (also ?? kind) === kind && !kind.startsWith('unordered');
   }
 
-  #pending({ order, counter, ...entry }: Entry): PendingAccess | undefined {
+  #pending({ order, counter, register, access, producer }: Entry): PendingAccess | undefined {
     const { issued, oldest } = this.#counting.get(counter)!;
     if (order < oldest) return undefined;
-    return { ...entry, counter, left: this.#isOrdered(counter) ? issued - order - 1 : 0 };
+    return { counter, left: this.#isOrdered(counter) ? issued - order - 1 : 0, producer, register, access };
   }
 
   /** Keeps of two accesses the later one. */
   #add(entry: Entry): void {
-    const key = keyOf(entry);
-    const others = this.#entries.get(entry.register) ?? [];
-    const same = others.find((other) => keyOf(other) === key);
+    const others = this.#entries.get(entry.register);
+    if (!others) {
+      this.#entries.set(entry.register, [entry]);
+      return;
+    }
+    const same = others.find((other) => isSame(other, entry));
     if (same && same.order >= entry.order) return;
     this.#entries.set(entry.register, [...others.filter((other) => other !== same), entry]);
   }
@@ -290,9 +327,8 @@ export class InFlight {
 export class InFlightAnalysis {
   readonly #entering: readonly InFlight[];
   readonly #options: InFlightOptions;
-  readonly #blocks = new Map<AmdgpuStep, BasicBlock<AmdgpuStep>>();
   /** Where the last question was, so that questions in order cost no more than a walk. */
-  #last: { readonly walk: Iterator<InFlightPlace>; at: AmdgpuStep; state: InFlight } | undefined;
+  #last: { readonly block: BasicBlock<AmdgpuStep>; index: number; readonly state: InFlight } | undefined;
 
   constructor(
     blocks: readonly BasicBlock<AmdgpuStep>[],
@@ -301,7 +337,7 @@ export class InFlightAnalysis {
   ) {
     this.#options = options;
     const graph = 'successors' in where ? where : blockGraph(blocks, where);
-    for (const block of blocks) for (const step of block.instructions) this.#blocks.set(step, block);
+    const changing = blocks.map(({ instructions }) => instructions.filter((step) => this.#changes(step)));
     const { incoming } = solveDataFlow<InFlight>(graph, {
       direction: 'forward',
       nothing: new InFlight(),
@@ -311,8 +347,10 @@ export class InFlightAnalysis {
       transfer: (node, state) => {
         const fixed = options.behindNode?.(node);
         if (fixed) return fixed;
+        const steps = changing[node]!;
+        if (steps.length === 0) return state;
         const after = state.clone();
-        for (const step of blocks[node]!.instructions) {
+        for (const step of steps) {
           this.#wait(after, step);
           this.#start(after, step);
         }
@@ -335,19 +373,24 @@ export class InFlightAnalysis {
     }
   }
 
-  /** What is in flight before a step; it holds until the next question. */
-  before(step: AmdgpuStep): InFlight {
-    const block = this.#blocks.get(step);
-    if (!block) throw new WavewrightError('INTERNAL', 'a step that is in none of the blocks');
+  /** What is in flight before a step, by its number in its block; it holds until the next question. */
+  before(block: BasicBlock<AmdgpuStep>, index: number): InFlight {
     let last = this.#last;
-    if (!last || this.#blocks.get(last.at) !== block || last.at.offset > step.offset) {
-      const walk = this.walk(block);
-      const { step: at, state } = walk.next().value;
-      last = { walk, at, state };
+    if (last?.block !== block || last.index > index) {
+      last = { block, index: 0, state: this.#entering[block.index]!.clone() };
+      this.#last = last;
     }
-    while (last.at !== step) last.at = last.walk.next().value.step;
-    this.#last = last;
+    for (; last.index < index; last.index++) {
+      const step = block.instructions[last.index]!;
+      this.#wait(last.state, step);
+      this.#start(last.state, step);
+    }
     return last.state;
+  }
+
+  /** Whether it may wait for anything, or start it. */
+  #changes({ effects, control }: AmdgpuStep): boolean {
+    return effects.waits.size > 0 || effects.counters.size > 0 || control === 'call';
   }
 
   #wait(state: InFlight, step: AmdgpuStep): void {

@@ -9,7 +9,7 @@ import type { CodeObject, Kernel } from '../codeobject/code-object.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import { STB_LOCAL, STT_FUNC } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
-import { basicBlocks, blockGraph, type Followed, inOrderOfPlaces } from '../flow/blocks.ts';
+import { blockGraph, blocksAt, type Followed, partOfBlocks, placesInOrder } from '../flow/blocks.ts';
 import { dominators } from '../flow/dominators.ts';
 import { registerSet } from '../flow/steps.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
@@ -50,6 +50,7 @@ const RETURN_ADDRESS = 30;
  * preloads them (LLVM "User Guide for AMDGPU Backend", "Preloaded Kernel Arguments").
  */
 const PRELOAD_BYTES = 256;
+const DWORD_BYTES = 4;
 
 /**
  * Throws UNSUPPORTED for a processor without instruction tables and for a relocatable object, BAD_INPUT, and
@@ -116,7 +117,10 @@ class Lift {
   readonly #kernels = new Map<number, Kernel[]>();
   readonly #names: FunctionNames;
   readonly #functions = new Map<number, LiftedFunction>();
-  readonly #owners = new Map<AmdgpuStep, LiftedFunction>();
+  readonly #all: LiftedFunction[] = [];
+  /** By dword from the first code on: one more than the number of the function in `#all`. */
+  readonly #owners: Uint32Array;
+  readonly #firstCode: number;
 
   constructor(codeObject: CodeObject) {
     const { processor } = codeObject.target;
@@ -124,6 +128,9 @@ class Lift {
     // An unknown processor is refused before anything is read.
     targetFor(processor);
     this.#image = new CodeImage(codeObject);
+    const { codeRanges } = this.#image;
+    this.#firstCode = codeRanges[0]?.start ?? 0;
+    this.#owners = new Uint32Array(Math.ceil(((codeRanges.at(-1)?.end ?? 0) - this.#firstCode) / DWORD_BYTES));
     this.#discovery = new Discovery(this.#image, processor);
     this.#names = new FunctionNames(codeObject);
     this.#enterAll();
@@ -147,7 +154,7 @@ class Lift {
       sites: functions.flatMap(({ sites }) => sites).sort((a, b) => a.step.offset - b.step.offset),
       addresses: [...sequences.values()].sort((a, b) => a.getpc.offset - b.getpc.offset),
       functionAt: (entry) => this.#functions.get(entry),
-      functionOf: (step) => this.#owners.get(step),
+      functionOf: (step) => this.#ownerOf(step),
       stepAt: (address) => steps.get(address),
     };
   }
@@ -197,11 +204,11 @@ class Lift {
   #partition(): void {
     const { entries, exposed } = this.#discovery;
     const isStart = ({ instructions }: LiftedBlock): boolean => entries.has(instructions[0]!.offset);
-    let { code, blocks } = this.#allBlocks();
+    let blocks = this.#allBlocks();
     const { indexed } = new GprIndexStates(blocks, blockGraph(blocks, blocks.filter(isStart)));
     if (indexed.length > 0) {
       this.#discovery.readIndexed(indexed);
-      ({ code, blocks } = this.#allBlocks());
+      blocks = this.#allBlocks();
     }
     const starts = blocks.filter(isStart);
     const tree = dominators(blockGraph(blocks, starts));
@@ -221,19 +228,31 @@ class Lift {
     const parts = Map.groupBy(blocks, ({ index }) => rootOf(index));
     for (const [root, own] of parts) {
       const { offset: entry, instruction } = blocks[root]!.instructions[0]!;
-      const inside = own.flatMap(({ instructions }) => instructions).sort((a, b) => a.offset - b.offset);
-      const followed = new Map<number, Followed<AmdgpuStep>>(inside.map(({ offset }) => [offset, code.get(offset)!]));
-      this.#add(entry, instruction.waveSize, exposed.has(entry), basicBlocks(followed, [entry]));
+      const part = partOfBlocks(own, blocks[root]!, ({ control }) => control !== 'next');
+      this.#add(entry, instruction.waveSize, exposed.has(entry), part ?? this.#blocksAlone(own, entry));
     }
     for (const [entry, waveSize] of entries) {
       if (!this.#functions.has(entry)) this.#add(entry, waveSize, exposed.has(entry), []);
     }
   }
 
-  #allBlocks() {
-    const code = new Map<number, Followed<AmdgpuStep>>();
-    for (const [place, step] of inOrderOfPlaces(this.#discovery.steps)) code.set(place, this.#discovery.follow(step));
-    return { code, blocks: basicBlocks(code, this.#discovery.entries.keys()) };
+  /** Blocks of code that overlaps other code, which cuts it nowhere any more. */
+  #blocksAlone(blocks: readonly LiftedBlock[], entry: number): LiftedBlock[] {
+    const places = blocks.flatMap(({ instructions }) => instructions.map(({ offset }) => offset));
+    return blocksAt(
+      places.sort((a, b) => a - b),
+      (place) => this.#follow(place),
+      [entry],
+    );
+  }
+
+  #allBlocks(): LiftedBlock[] {
+    const { entries, steps } = this.#discovery;
+    return blocksAt(placesInOrder(steps), (place) => this.#follow(place), entries.keys());
+  }
+
+  #follow(place: number): Followed<AmdgpuStep> {
+    return this.#discovery.follow(this.#discovery.steps.get(place)!);
   }
 
   #add(entry: number, waveSize: 32 | 64, isExposed: boolean, blocks: LiftedFunction['blocks']): void {
@@ -241,7 +260,15 @@ class Lift {
     const name = kernels[0]?.entryAddress === BigInt(entry) ? kernels[0].name : this.#names.of(entry);
     const lifted = new LiftedFunction({ name, entry, waveSize, kernels, blocks, isExposed });
     this.#functions.set(entry, lifted);
-    for (const { instructions } of blocks) for (const step of instructions) this.#owners.set(step, lifted);
+    this.#all.push(lifted);
+    for (const { instructions } of blocks) {
+      for (const { offset } of instructions) this.#owners[(offset - this.#firstCode) / DWORD_BYTES] = this.#all.length;
+    }
+  }
+
+  #ownerOf({ offset }: AmdgpuStep): LiftedFunction | undefined {
+    const number = this.#owners[(offset - this.#firstCode) / DWORD_BYTES] ?? 0;
+    return number === 0 ? undefined : this.#all[number - 1];
   }
 
   /** Finds callers and callees; code that runs over the end of a function calls what follows, too. */
@@ -308,7 +335,7 @@ class Lift {
 
   #madeBy({ getpc, low, high }: AddressSequence): MadeAddress {
     const step = low!.offset > high!.offset ? low! : high!;
-    return { function: this.#owners.get(step)!, step, first: addressPairOf(getpc)! };
+    return { function: this.#ownerOf(step)!, step, first: addressPairOf(getpc)! };
   }
 
   /** Sites say for themselves where they go to. */

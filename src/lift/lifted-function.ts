@@ -1,11 +1,14 @@
 /** A function in machine code: its blocks and what analyses say of them. */
 
+import { assert } from '../base/errors.ts';
 import type { Kernel } from '../codeobject/code-object.ts';
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
 import { type Dominators, dominators } from '../flow/dominators.ts';
 import type { FlowGraph } from '../flow/graph.ts';
-import { type LaneEffects, LaneLiveness, type LiveLanes } from '../flow/lane-liveness.ts';
+import { InstructionPlaces } from '../flow/instruction-places.ts';
+import { type LaneEffects, LaneLiveness } from '../flow/lane-liveness.ts';
+import type { LaneWords, LiveLanes } from '../flow/lane-words.ts';
 import { type LoopForest, loopForest } from '../flow/loops.ts';
 import { REGISTER_PLACES, registerLaneEffects } from '../flow/steps.ts';
 import { strongComponents } from '../flow/strong-components.ts';
@@ -101,7 +104,7 @@ export class LiftedFunction {
   /** By block: whether EXEC may have been written before it. */
   #maskChanged: readonly boolean[] | undefined;
   #inFlight: InFlightAnalysis | undefined;
-  #blockOf: ReadonlyMap<AmdgpuStep, LiftedBlock> | undefined;
+  readonly #places: InstructionPlaces<AmdgpuStep>;
   #siteOf: ReadonlyMap<AmdgpuStep, TransferSite> | undefined;
 
   constructor({ name, entry, waveSize, kernels, blocks, isExposed }: FunctionParts) {
@@ -110,6 +113,7 @@ export class LiftedFunction {
     this.waveSize = waveSize;
     this.kernels = kernels;
     this.blocks = blocks;
+    this.#places = new InstructionPlaces(blocks);
     this.isExposed = isExposed;
   }
 
@@ -144,8 +148,7 @@ export class LiftedFunction {
   }
 
   blockOf(step: AmdgpuStep): LiftedBlock | undefined {
-    this.#blockOf ??= new Map(this.blocks.flatMap((block) => block.instructions.map((each) => [each, block] as const)));
-    return this.#blockOf.get(step);
+    return this.#places.find(step) ? this.#places.block : undefined;
   }
 
   siteOf(step: AmdgpuStep): TransferSite | undefined {
@@ -162,6 +165,18 @@ export class LiftedFunction {
     return this.#lanes.after(step);
   }
 
+  /** `into` becomes what is live before a step, or behind it. Steps in their order cost least. */
+  readLive(step: AmdgpuStep, side: 'before' | 'after', into: LaneWords): void {
+    const places = this.#find(step);
+    this.#lanes.read(places.block!, places.index, side, into);
+  }
+
+  #find(step: AmdgpuStep): InstructionPlaces<AmdgpuStep> {
+    const found = this.#places.find(step);
+    assert(found, () => `the instruction at ${step.offset} belongs to '${this.name}'`);
+    return this.#places;
+  }
+
   /**
    * Whether EXEC is, whenever the step runs, what it was on entry: nothing on any way to it writes EXEC. A
    * mask that is put back counts as another one.
@@ -173,9 +188,9 @@ export class LiftedFunction {
       equals: (a, b) => a === b,
       transfer: (block, changed) => changed || this.blocks[block]!.instructions.some(changesMask),
     }).incoming;
-    const block = this.blockOf(step)!;
-    if (this.#maskChanged[block.index]) return false;
-    return !block.instructions.slice(0, block.instructions.indexOf(step)).some(changesMask);
+    const { block, index } = this.#find(step);
+    if (this.#maskChanged[block!.index]) return false;
+    return !block!.instructions.slice(0, index).some(changesMask);
   }
 
   /** Memory accesses that may not be over before a step; it holds until the next question. */
@@ -185,7 +200,8 @@ export class LiftedFunction {
       atEntry: kernels.length > 0 ? 'nothing' : 'unknown',
       afterCalls: 'unknown',
     });
-    return this.#inFlight.before(step);
+    const places = this.#find(step);
+    return this.#inFlight.before(places.block!, places.index);
   }
 
   /** With the function itself. */

@@ -1,6 +1,6 @@
 /** Physical registers for payloads: those that nothing needs where the payload is to run. */
-import type { LiveLanes } from '../../flow/lane-liveness.ts';
-import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
+import { LaneWords } from '../../flow/lane-words.ts';
+import { REGISTER_WORDS, registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PayloadCode } from '../layout/payload-code.ts';
@@ -76,7 +76,6 @@ const SEARCHES: readonly Search[] = [
   ...atHome('memory', 'most'),
 ];
 
-const FILES = ['scalar', 'vector', 'accumulator'] as const;
 const FIRST_VECTOR = registerNumber('vector', 0);
 const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
 const NO_WAITS: ReadonlyMap<WaitCounter, number> = new Map();
@@ -86,7 +85,10 @@ interface Placed {
   readonly placed: PlacedForm;
   readonly sources: PayloadAllocation['sources'];
   readonly needs: PayloadAllocation['needs'];
+  readonly form: PayloadForm;
   readonly ranges: readonly PhysicalRange[];
+  /** By which of the payloads it is, where nothing has to be waited for. */
+  readonly withoutWaits: PayloadAllocation[];
 }
 
 /**
@@ -121,23 +123,26 @@ export class Allocator {
   }
 
   allocate(state: PointState): PayloadAllocation | Refusal {
-    this.#readState(state);
+    const words = LaneWords.of(state.live, REGISTER_WORDS);
+    this.#readState(state, words);
     const isAnyInFlight = state.inFlight.length > 0 || state.unknownInFlight.size > 0;
     let reason: string | undefined;
     let keeping = '';
     for (const search of SEARCHES) {
       if (search.takesInFlight && !isAnyInFlight) continue;
-      for (const [choice, forms] of this.#forms.entries()) {
+      for (let choice = 0; choice < this.#forms.length; choice++) {
+        const forms = this.#forms[choice]!;
         const home = this.#homeOf(search, forms);
         if (search.home !== 'none' && !home) continue;
         const kept = this.#keptOf(forms, state);
-        const saves = savesAt(state, forms.clobbers);
-        const form = forms.form({ saves, borrowing: { ...search, home }, ...(kept && { kept }) });
+        const saves = savesAt(state, words, forms.clobbers);
+        const { borrowsFirstLanes, borrowsScalars } = search;
+        const form = forms.form({ saves, borrowing: { borrowsFirstLanes, borrowsScalars, home }, kept });
         const placed = this.#place(form, search);
         if (typeof placed === 'string') {
           reason ??= placed;
           if (home) keeping = `, and to keep live ones ${placed}`;
-        } else return this.#allocation(placed, form, state, choice);
+        } else return this.#allocation(placed, state, choice);
       }
     }
     const { memory } = this.#plan;
@@ -165,10 +170,12 @@ export class Allocator {
     return { set, ranges };
   }
 
-  #readState({ live, inFlight, unknownInFlight }: PointState): void {
+  #readState({ inFlight, unknownInFlight }: PointState, words: LaneWords): void {
     const { scalar, vector, accumulator } = this.#files;
     const isAllPending = unknownInFlight.size > 0;
-    for (const file of FILES) this.#files[file].read(live, isAllPending);
+    scalar.read(words, isAllPending);
+    vector.read(words, isAllPending);
+    accumulator.read(words, isAllPending);
     for (const { register } of inFlight) {
       if (register < FIRST_VECTOR) scalar.addPending(register);
       else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
@@ -178,12 +185,15 @@ export class Allocator {
 
   /** The payload in registers, or why there are none. */
   #place(form: PayloadForm, search: Search): Placed | string {
-    for (const file of FILES) this.#files[file].choose(search, form);
+    this.#files.scalar.choose(search, form);
+    this.#files.vector.choose(search, form);
+    this.#files.accumulator.choose(search, form);
     const inMemory = search.home === 'memory' ? dwordsOf(form, 'vector') : 0;
     if (inMemory > MEMORY_HOME_DWORDS) return `${inMemory} vector registers are more than memory is kept for`;
     const numbers: number[] = [];
     let key = '';
-    for (const [index, register] of form.registers.entries()) {
+    for (let index = 0; index < form.registers.length; index++) {
+      const register = form.registers[index]!;
       const number = this.#find(index, form, numbers);
       if (number < 0) {
         const { file, dwords, alignmentDwords } = register;
@@ -240,27 +250,20 @@ export class Allocator {
       sources[end <= Math.min(used, granted) ? dead : end <= granted ? 'granule' : 'grown']++;
       needs[file] = Math.max(needs[file], end);
     }
-    return { placed, sources, needs, ranges };
+    return { placed, sources, needs, form, ranges, withoutWaits: [] };
   }
 
-  #allocation(
-    { placed, sources, needs, ranges }: Placed,
-    form: PayloadForm,
-    state: PointState,
-    choice: number,
-  ): PayloadAllocation {
-    const waits = waitsFor(state, form.readsPhysical, [...form.writesPhysical, ...ranges], this.#plan);
+  #allocation(own: Placed, state: PointState, choice: number): PayloadAllocation {
+    const waits = waitsFor(state, own, this.#plan);
+    const known = waits.size === 0 ? own.withoutWaits[choice] : undefined;
+    if (known) return known;
+    const { placed, sources, needs, form } = own;
     const wait = placed.counts.wait + placed.waitCount(waits);
     const home = form.borrowing.home?.kind ?? 'none';
-    return {
-      kind: 'allocation',
-      code: placed.code(waits),
-      counts: { ...placed.counts, wait },
-      sources,
-      home,
-      needs,
-      choice,
-    };
+    const counts = { ...placed.counts, wait };
+    const made = { kind: 'allocation', code: placed.code(waits), counts, sources, home, needs, choice } as const;
+    if (waits.size === 0) own.withoutWaits[choice] = made;
+    return made;
   }
 }
 
@@ -278,6 +281,8 @@ class FileSets {
   /** Those that may be taken where what they have is kept elsewhere. */
   readonly borrowable = new RegisterSet();
   readonly #file: VirtualRegister['file'];
+  /** Of `LaneWords`. */
+  readonly #firstWord: number;
   readonly #plan: RegisterPlan;
   readonly #used: RegisterSet;
   readonly #free = new RegisterSet();
@@ -292,6 +297,7 @@ class FileSets {
   constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
     const { used, granted, growable, most } = plan[file];
     this.#file = file;
+    this.#firstWord = registerNumber(file, 0) / 32;
     this.#plan = plan;
     this.unused = RegisterSet.range(used, 256);
     this.#used = RegisterSet.range(0, used);
@@ -308,22 +314,22 @@ class FileSets {
     }
   }
 
-  read({ active, inactive }: LiveLanes, isAllPending: boolean): void {
-    const first = registerNumber(this.#file, 0);
-    this.#free.assignAbsent(active, first);
+  read({ words, wordCount }: LaneWords, isAllPending: boolean): void {
+    const first = this.#firstWord;
+    this.#free.assignAbsent(words, first);
     this.#free.remove(this.unused);
-    this.freeInAll.assignAbsent(inactive, first);
+    this.freeInAll.assignAbsent(words, wordCount + first);
     this.freeInAll.add(this.unused);
     this.#pending.clear();
     if (isAllPending) this.#pending.addRange(0, this.#plan[this.#file].used);
     if (this.#file !== 'scalar') return;
-    this.#freeVcc.assignAbsent(active, 0);
+    this.#freeVcc.assignAbsent(words, first);
     this.#freeVcc.keep(VCC);
     if (isAllPending) this.#pending.add(VCC);
   }
 
   addPending(register: number): void {
-    this.#pending.addRange(register, register + 1);
+    this.#pending.addAt(register);
   }
 
   /**
@@ -371,39 +377,43 @@ function singleRegisters(set: bigint): PhysicalRange[] {
   return found;
 }
 
-const isLiveScalar = (live: bigint, register: number): boolean => ((live >> BigInt(register)) & 1n) === 1n;
-
-function savesAt({ live, isSccLive, gprIndexing }: PointState, clobbers: Saves): Saves {
-  const { active } = live;
+function savesAt({ isSccLive, gprIndexing }: PointState, live: LaneWords, clobbers: Saves): Saves {
   return {
     scc: clobbers.scc && isSccLive,
-    vcc: clobbers.vcc && (isLiveScalar(active, SGPR_VCC_LO) || isLiveScalar(active, SGPR_VCC_LO + 1)),
-    m0: clobbers.m0 && isLiveScalar(active, SGPR_M0),
+    vcc: clobbers.vcc && (live.isActive(SGPR_VCC_LO) || live.isActive(SGPR_VCC_LO + 1)),
+    m0: clobbers.m0 && live.isActive(SGPR_M0),
     gprIndexing: clobbers.gprIndexing && gprIndexing,
   };
+}
+
+function holds(ranges: readonly PhysicalRange[], register: number): boolean {
+  for (const { file, first, dwords } of ranges) {
+    const from = registerNumber(file, first);
+    if (from <= register && register < from + dwords) return true;
+  }
+  return false;
 }
 
 /** Accesses in flight that must be over before the payload reads and writes registers. */
 function waitsFor(
   { inFlight, unknownInFlight }: PointState,
-  reads: readonly PhysicalRange[],
-  writes: readonly PhysicalRange[],
+  { form: { readsPhysical, writesPhysical }, ranges }: Placed,
   plan: RegisterPlan,
 ): ReadonlyMap<WaitCounter, number> {
   if (inFlight.length === 0 && unknownInFlight.size === 0) return NO_WAITS;
-  const waits = new Map<WaitCounter, number>();
-  const holds = (ranges: readonly PhysicalRange[], register: number): boolean =>
-    ranges.some(({ file, first, dwords }) => {
-      const from = registerNumber(file, first);
-      return from <= register && register < from + dwords;
-    });
+  let waits: Map<WaitCounter, number> | undefined;
   for (const { register, counter, left, access } of inFlight) {
-    if (!holds(writes, register) && (access === 'read' || !holds(reads, register))) continue;
+    const isWritten = holds(ranges, register) || holds(writesPhysical, register);
+    if (!isWritten && (access === 'read' || !holds(readsPhysical, register))) continue;
+    waits ??= new Map();
     waits.set(counter, Math.min(left, waits.get(counter) ?? left));
   }
   // No access loads EXEC.
   const isOfApplication = ({ file, first }: PhysicalRange): boolean =>
     first < plan[file].used || (file === 'scalar' && first >= SGPR_VCC_LO && first < SGPR_EXEC_LO);
-  if ([...reads, ...writes].some(isOfApplication)) for (const counter of unknownInFlight) waits.set(counter, 0);
-  return waits;
+  if (unknownInFlight.size > 0 && [readsPhysical, writesPhysical, ranges].some((each) => each.some(isOfApplication))) {
+    waits ??= new Map();
+    for (const counter of unknownInFlight) waits.set(counter, 0);
+  }
+  return waits ?? NO_WAITS;
 }

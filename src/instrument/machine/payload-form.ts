@@ -45,6 +45,8 @@ export class PayloadForms {
   readonly hasAccumulatorHomes: boolean;
   readonly #payload: Payload;
   readonly #forms = new Map<string, PayloadForm>();
+  /** Those that keep no registers, by what they save and borrow. */
+  readonly #plain: PayloadForm[] = [];
 
   /** Analysed once for all kernels. */
   static of(payload: Payload): PayloadForms {
@@ -64,6 +66,11 @@ export class PayloadForms {
     const { saves, borrowing, kept } = options;
     const { scc, vcc, m0, gprIndexing } = saves;
     const { borrowsFirstLanes, borrowsScalars, home } = borrowing;
+    const isPlain = !home && !kept;
+    const saved = Number(scc) | (Number(vcc) << 1) | (Number(m0) << 2) | (Number(gprIndexing) << 3);
+    const number = saved | (Number(borrowsFirstLanes) << 4) | (Number(borrowsScalars) << 5);
+    const plain = isPlain ? this.#plain[number] : undefined;
+    if (plain) return plain;
     const own = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars} ${homeKey(home)}`;
     const key = kept ? `${own} ${kept.set.toString(KEY_RADIX)}` : own;
     let form = this.#forms.get(key);
@@ -71,6 +78,7 @@ export class PayloadForms {
       form = formOf(withSaves(this.#around(kept), options), borrowing);
       this.#forms.set(key, form);
     }
+    if (isPlain) this.#plain[number] = form;
     return form;
   }
 

@@ -1,5 +1,5 @@
 /** Which registers of a kernel may serve payloads, and what is known of them at a point. */
-import type { LiveLanes } from '../../flow/lane-liveness.ts';
+import type { LiveLanes } from '../../flow/lane-words.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import type { PendingAccess } from '../../lift/in-flight.ts';
 import type { PhysicalRange } from './machine-code.ts';
@@ -29,7 +29,7 @@ export interface RegisterPlan {
 
 /** What is known where a payload is to run. */
 export interface PointState {
-  /** Over REGISTER_PLACES. */
+  /** Over REGISTER_PLACES; `LaneWords` cost least. */
   readonly live: LiveLanes;
   readonly isSccLive: boolean;
   readonly inFlight: readonly Pick<PendingAccess, 'counter' | 'left' | 'register' | 'access'>[];

@@ -2,12 +2,10 @@
 
 const WORD_BITS = 32;
 const WORDS = 8;
-const WIDE_BITS = 64n;
 
 /** Registers 0 to 255 of a file. */
 export class RegisterSet {
   readonly #words = new Uint32Array(WORDS);
-  readonly #wide = new BigUint64Array(this.#words.buffer);
 
   /** The registers from `first` to before `end`. */
   static range(first: number, end: number): RegisterSet {
@@ -20,26 +18,25 @@ export class RegisterSet {
     this.#words.fill(0);
   }
 
-  /** The set becomes that of registers whose bit is 0; bit `first` is that of register 0. */
-  assignAbsent(bits: bigint, first: number): void {
-    let rest = BigInt.asUintN(first + WORDS * WORD_BITS, bits) >> BigInt(first);
-    for (let i = 0; i < this.#wide.length; i++) {
-      this.#wide[i] = rest;
-      rest >>= WIDE_BITS;
-    }
-    for (let i = 0; i < WORDS; i++) this.#words[i] = ~this.#words[i]!;
+  /** The set becomes that of registers whose bit is 0; bit 0 of word `first` is that of register 0. */
+  assignAbsent(words: Int32Array, first: number): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i] = ~words[first + i]!;
   }
 
   copy(other: RegisterSet): void {
-    this.#words.set(other.#words);
+    for (let i = 0; i < WORDS; i++) this.#words[i] = other.#words[i]!;
   }
 
   has(register: number): boolean {
     return ((this.#words[register >>> 5]! >>> (register & 31)) & 1) === 1;
   }
 
+  addAt(register: number): void {
+    this.#words[register >>> 5]! |= 1 << (register & 31);
+  }
+
   addRange(first: number, end: number): void {
-    for (let register = first; register < end; register++) this.#words[register >>> 5]! |= 1 << (register & 31);
+    for (let register = first; register < end; register++) this.addAt(register);
   }
 
   removeRange(first: number, end: number): void {
@@ -68,7 +65,7 @@ export class RegisterSet {
         continue;
       }
       register += WORD_BITS - 1 - Math.clz32(word & -word);
-      const aligned = Math.ceil(register / alignment) * alignment;
+      const aligned = alignment === 1 ? register : Math.ceil(register / alignment) * alignment;
       if (aligned === register && this.#hasAll(register, count)) return register;
       register = Math.max(aligned, register + 1);
     }

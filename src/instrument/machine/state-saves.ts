@@ -37,7 +37,7 @@ export interface FormOptions {
   readonly saves: Saves;
   readonly borrowing: Borrowing;
   /** What a payload with an envelope keeps. */
-  readonly kept?: KeptRegisters;
+  readonly kept?: KeptRegisters | undefined;
 }
 
 /** Whether a register of a payload may be a live one of the application. */

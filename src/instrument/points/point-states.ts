@@ -1,5 +1,7 @@
 /** What is known at the places where payloads run. */
-import { stateNumber } from '../../flow/steps.ts';
+import { LaneWords } from '../../flow/lane-words.ts';
+import { REGISTER_WORDS, stateNumber } from '../../flow/steps.ts';
+import type { WaitCounter } from '../../ir/effects.ts';
 import { followingOffset } from '../../ir/step.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { GprIndexStates } from '../../lift/gpr-index-mode.ts';
@@ -9,13 +11,15 @@ import { hasCounter } from '../machine/payload-waits.ts';
 import type { PointState } from '../machine/register-plan.ts';
 import type { Side } from '../tool/insertions.ts';
 
-const SCC = 1n << BigInt(stateNumber('scc'));
+const SCC = stateNumber('scc');
 const NO_COUNTERS: PointState['unknownInFlight'] = new Set();
 
 /** The places of one function. Questions in the order of addresses cost least. */
 export class PointStates {
   readonly #function: LiftedFunction;
   readonly #indexing: GprIndexStates;
+  readonly #live = new LaneWords(REGISTER_WORDS);
+  #unknown: { readonly all: readonly WaitCounter[]; readonly known: PointState['unknownInFlight'] } | undefined;
   #steps: ReadonlyMap<number, AmdgpuStep> | undefined;
 
   constructor(lifted: LiftedFunction) {
@@ -23,24 +27,32 @@ export class PointStates {
     this.#indexing = new GprIndexStates(lifted.blocks, lifted.graph);
   }
 
-  /** The state, or why nothing can stand there. */
+  /** The state, which holds until the next question, or why nothing can stand there. */
   at(step: AmdgpuStep, side: Side): PointState | string {
     const isBefore = side === 'before' || side === 'entry';
     const indexing = isBefore ? this.#indexing.before(step) : this.#indexing.after(step);
     if (indexing === 'unknown') return 'it is not known whether M0 completes the numbers of registers';
-    const live = isBefore ? this.#function.liveBefore(step) : this.#function.liveAfter(step);
+    const live = this.#live;
+    this.#function.readLive(step, isBefore ? 'before' : 'after', live);
     const inFlight = this.#inFlightAt(step, side);
     return {
       live,
-      isSccLive: (live.active & SCC) !== 0n,
+      isSccLive: live.isActive(SCC),
       inFlight: inFlight.pending,
-      // What is not known may be any counter of any target.
-      unknownInFlight:
-        inFlight.unknown.size === 0
-          ? NO_COUNTERS
-          : new Set([...inFlight.unknown].filter((each) => hasCounter(step.instruction.target, each))),
+      unknownInFlight: this.#unknownIn(inFlight, step),
       gprIndexing: indexing === 'on',
     };
+  }
+
+  /** What is not known may be any counter of any target. Sets that are equal are one. */
+  #unknownIn({ unknown }: InFlight, { instruction }: AmdgpuStep): PointState['unknownInFlight'] {
+    if (unknown.size === 0) return NO_COUNTERS;
+    const last = this.#unknown;
+    if (last && last.all.length === unknown.size && last.all.every((each) => unknown.has(each))) return last.known;
+    const all = [...unknown];
+    const known = new Set(all.filter((each) => hasCounter(instruction.target, each)));
+    this.#unknown = { all, known };
+    return known;
   }
 
   /** Behind a step it is what may be in flight where that leads to, on all ways. */

@@ -2,7 +2,8 @@
  * Which registers payloads may have in the code of each function: what all kernels that reach it leave free.
  */
 import type { Kernel } from '../../codeobject/code-object.ts';
-import { registerSet } from '../../flow/steps.ts';
+import type { RegisterRange } from '../../ir/effects.ts';
+import { overlaps } from '../../isa/amdgpu/effects/operand-ranges.ts';
 import { SGPR_FLAT_SCRATCH_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import { ASSUMED_REGISTERS } from '../../lift/calling-convention.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
@@ -167,7 +168,7 @@ export class RegisterPlans {
   }
 }
 
-const FLAT_SCRATCH_BITS = registerSet([{ file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 }]);
+const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };
 
 function movesFlatScratch({ blocks }: LiftedFunction): boolean {
   return blocks.some(({ instructions }) =>
@@ -175,7 +176,7 @@ function movesFlatScratch({ blocks }: LiftedFunction): boolean {
       const { flatScratch } = instruction.target;
       const { writesState } = effects;
       if (flatScratch !== 'sgprs') return writesState.has('flatScratchLow') || writesState.has('flatScratchHigh');
-      return effects.writesAnyOf.has('scalar') || (registerSet(effects.writes) & FLAT_SCRATCH_BITS) !== 0n;
+      return effects.writesAnyOf.has('scalar') || effects.writes.some((range) => overlaps(range, FLAT_SCRATCH));
     }),
   );
 }
@@ -183,14 +184,19 @@ function movesFlatScratch({ blocks }: LiftedFunction): boolean {
 /** One more than the highest number in each file; a register that is chosen at run time may be any. */
 function usedRegisters({ blocks }: LiftedFunction): Files<number> {
   const most = { scalar: 0, vector: 0, accumulator: 0 };
+  const first = blocks[0]?.instructions[0];
+  const special = first ? firstSpecial(first.instruction.target.processor) : 0;
+  const use = (range: RegisterRange): void => {
+    const { file } = range;
+    if (file !== 'scalar' || range.first < special) most[file] = Math.max(most[file], range.first + range.dwords);
+  };
   for (const { instructions } of blocks) {
-    for (const step of instructions) {
-      const { reads, writes, readsAnyOf, writesAnyOf } = step.effects;
-      const special = firstSpecial(step.instruction.target.processor);
-      for (const { file, first, dwords } of [...reads, ...writes]) {
-        if (file !== 'scalar' || first < special) most[file] = Math.max(most[file], first + dwords);
+    for (const { effects } of instructions) {
+      effects.reads.forEach(use);
+      effects.writes.forEach(use);
+      for (const files of [effects.readsAnyOf, effects.writesAnyOf]) {
+        for (const file of files) most[file] = Number.POSITIVE_INFINITY;
       }
-      for (const file of [...readsAnyOf, ...writesAnyOf]) most[file] = Number.POSITIVE_INFINITY;
     }
   }
   return most;
