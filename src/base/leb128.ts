@@ -16,7 +16,8 @@ export function leb128(value: bigint, isSigned: boolean, sizeBytes = 1): Uint8Ar
 
 /** A safe integer that is not negative, into `bytes` from `at` on. Returns where it ends. */
 export function writeUnsigned(bytes: Uint8Array | number[], at: number, value: number): number {
-  let [rest, end] = [value, at];
+  let rest = value;
+  let end = at;
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80;
   bytes[end] = rest;
   return end + 1;

@@ -93,6 +93,7 @@ export class LineTable {
 
   /** The line of the instruction at a linked address; undefined where the compiler named none. */
   lineAt(address: bigint): SourceLine | undefined {
+    if (this.#sequences.length === 0) return undefined;
     const holds = ({ start, end }: Sequence): boolean => address >= start && address < end;
     const nearest = this.#isDisjoint ? this.#sequences[firstAbove(this.#starts, address) - 1] : undefined;
     const sequence = nearest && holds(nearest) ? nearest : this.#sequences.find(holds);

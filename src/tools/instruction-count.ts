@@ -8,9 +8,9 @@ export const instructionCount = defineTool({
   attach(code, { level }) {
     const { instructions } = code;
     const counters = code.counters('counts', instructions.length);
-    for (const [index, instruction] of instructions.entries()) {
+    instructions.forEach((instruction, index) => {
       code.before(instruction, countHook(counters, index, countedAs(instruction, level)));
-    }
+    });
     return ({ memory }) => {
       const counts = readCounters(memory, counters);
       return countResult(

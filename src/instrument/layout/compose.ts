@@ -77,6 +77,10 @@ const MOST_GROWTH = 3;
 /** S_CLAUSE: instructions of the group less one, in the low bits of its constant (RDNA3 ISA 16.5). */
 const CLAUSE_MASK = 0x3f;
 const NO_EDIT: StepEdit = {};
+const NO_EDITS: readonly StepEdit[] = [];
+/** Of a block that is there and was edited. */
+const ANY_EDITS: readonly StepEdit[] = [{ instead: [] }];
+const isAny = (edit: StepEdit): boolean => edit !== NO_EDIT && Object.keys(edit).length > 0;
 
 export function compose(input: ComposeInput): ComposedCode {
   return new Composer(input).run();
@@ -205,7 +209,8 @@ class Composer {
     const edits = this.#editsOf(block);
     /** Instructions up to this index are a group with the one before. */
     let clauseEnd = -1;
-    for (const [i, step] of steps.entries()) {
+    for (let i = 0; i < steps.length; i++) {
+      const step = steps[i]!;
       const { hint } = step.instruction.row.flags;
       const hinted = i + 1 + (hint === 'clause' ? step.instruction.field('simm16') & CLAUSE_MASK : 0);
       const isDropped =
@@ -215,6 +220,8 @@ class Composer {
       if (hint === 'clause' && !isDropped) clauseEnd = hinted;
       this.#step(step, isDropped ? { instead: [], ...edits[i]! } : edits[i]!, i < clauseEnd);
     }
+    // Only whether there are any is asked again.
+    this.#edits.set(block, edits.some(isAny) ? ANY_EDITS : NO_EDITS);
     const last = steps.at(-1)!;
     if (!comesBack(last)) {
       this.#flushDetours();
@@ -237,7 +244,7 @@ class Composer {
     const own = this.#editsOf(block).at(-1)!;
     if (block.leaves || own.after || own.taken) return true;
     for (const each of behind) {
-      if (each.leaves || this.#editsOf(each).some((edit) => Object.keys(edit).length > 0)) return true;
+      if (each.leaves || this.#editsOf(each).some(isAny)) return true;
       add(each);
     }
     return false;
@@ -269,12 +276,16 @@ class Composer {
     const { target, offset } = step;
     const words = wordsOf(step.instruction);
     const endsFlow = !comesBack(step);
+    const use = target === undefined ? this.#input.pcUse(step) : undefined;
+    if (target === undefined && !use && !endsFlow && !isGlued) {
+      this.#items.push({ kind: 'instruction', words, origin: offset });
+      return;
+    }
     const owned = { origin: offset, ...(endsFlow && { endsFlow }), ...(isGlued && { isGlued }) };
     if (target !== undefined) {
       this.#items.push({ kind: 'branch', words, target: this.#wayTo(target, taken, offset), ...owned });
       return;
     }
-    const use = this.#input.pcUse(step);
     if (use?.kind === 'pinned') for (const item of use.items) this.#items.push({ ...item, ...owned });
     else {
       this.#items.push({

@@ -90,7 +90,8 @@ class Planner implements BranchPlan {
     this.#start = start;
     this.end = start;
     this.#ends = new Float64Array(items.length);
-    for (const [index, item] of items.entries()) {
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index]!;
       if (item.kind === 'branch') this.#branches.push(index);
       else if (item.kind === 'label') {
         if (item.origin !== undefined) this.#origins.set(item.origin, item.label);
@@ -122,7 +123,8 @@ class Planner implements BranchPlan {
   /** Gives every item and label its address. */
   assign(): void {
     let at = this.#start;
-    for (const [index, item] of this.#items.entries()) {
+    for (let index = 0; index < this.#items.length; index++) {
+      const item = this.#items[index]!;
       if (item.kind === 'label') this.#labels.set(item.label, at);
       else if (item.kind === 'align') at = alignUp(at, item.sizeBytes);
       else at += sizeBytesOf(item);
@@ -217,7 +219,8 @@ class Planner implements BranchPlan {
     const sites: PoolSite[] = [];
     /** Where the stretch begins that has no site yet. */
     let stretch = this.#start + POOL_BYTES;
-    for (const [index, item] of this.#items.entries()) {
+    for (let index = 0; index < this.#items.length; index++) {
+      const item = this.#items[index]!;
       const at = this.#ends[index]!;
       if (!becomesCode(item) || isGlued(item) || at < stretch) continue;
       // What is glued together may reach into the next stretch: the place behind it is taken then.

@@ -67,7 +67,8 @@ class Emitter {
 
   run(): LaidOutCode {
     let islandCount = 0;
-    for (const [index, item] of this.#items.entries()) {
+    for (let index = 0; index < this.#items.length; index++) {
+      const item = this.#items[index]!;
       if (item.kind === 'align') {
         const [at, end] = [this.#at, alignUp(this.#at, item.sizeBytes)];
         while (this.#at < end) this.#put([this.#code.nop]);
@@ -110,9 +111,10 @@ class Emitter {
         this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend) });
       }
     }
-    for (const sizeBytes of code.sizesBytes) {
+    const { sizesBytes } = code;
+    for (let i = 0; i < sizesBytes.length; i++) {
       const at = this.#at;
-      this.#at += sizeBytes;
+      this.#at += sizesBytes[i]!;
       this.#addRow(at, 'payload', point);
     }
   }
@@ -141,8 +143,8 @@ class Emitter {
   }
 
   #put(words: readonly number[]): void {
-    for (const word of words) {
-      this.#view.setUint32(this.#at - this.#start, word, true);
+    for (let i = 0; i < words.length; i++) {
+      this.#view.setUint32(this.#at - this.#start, words[i]!, true);
       this.#at += DWORD_BYTES;
     }
   }

@@ -199,7 +199,9 @@ export function encodePcMap({ columns }: PcMap): Uint8Array {
   let at = HEADER_BYTES;
   let [end, origin] = [0, 0];
   for (let i = 0; i < length; i++) {
-    const [address, sizeBytes, from] = [addresses[i]!, sizesBytes[i]!, origins[i]!];
+    const address = addresses[i]!;
+    const sizeBytes = sizesBytes[i]!;
+    const from = origins[i]!;
     at = writeUnsigned(bytes, at, ((address - end) / DWORD_BYTES) * KINDS.length + kinds[i]!);
     at = writeUnsigned(bytes, at, sizeBytes / DWORD_BYTES);
     end = address + sizeBytes;

@@ -58,8 +58,9 @@ function withCures(items: readonly CodeItem[], cures: SeamWork['cures'], changed
   if (cures.size === 0 && changed.size === 0) return { items, nopCount: 0 };
   const result: CodeItem[] = [];
   let nopCount = 0;
-  for (const [index, item] of items.entries()) {
-    for (const { words, of } of cures.get(index) ?? []) {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!;
+    for (const { words, of } of cures.get(index) ?? NO_CURES) {
       const served = items[of]!;
       const point = 'origin' in served ? served.origin : 'point' in served ? served.point : undefined;
       result.push({ kind: 'instruction', words, ...(point !== undefined && { point }) });
@@ -82,6 +83,8 @@ interface Cure {
   readonly words: readonly number[];
   readonly of: number;
 }
+
+const NO_CURES: readonly Cure[] = [];
 
 /** What items need. */
 interface SeamWork {
@@ -215,7 +218,8 @@ class Seams {
   #findBlocks(places: Map<PayloadLabel | number, number>): BasicBlock<ItemRun>[] {
     const runs = this.#runs(places);
     const code = new Map<number, Followed<ItemRun>>();
-    for (const [number, run] of runs.entries()) {
+    for (let number = 0; number < runs.length; number++) {
+      const run = runs[number]!;
       const last = this.#items[run.end - 1]!;
       const isBranch = last.kind === 'branch';
       const isEnd = endsFlow(last);

@@ -36,6 +36,10 @@ interface FunctionPoints {
   readonly reads: Map<HookCode, readonly PhysicalRange[]>;
   readonly allocators: Map<HookCode, Allocator>;
   readonly needs: { scalar: number; vector: number; accumulator: number };
+  /** Code of hooks that reads nothing which is not kept. */
+  readonly readsNothing: Set<PointHook['codes']>;
+  /** The one whose needs were looked at last. */
+  allocation: PayloadAllocation | undefined;
 }
 
 interface KernelNeeds {
@@ -49,8 +53,6 @@ export class PointPayloads {
   readonly #lifted: LiftedCode;
   readonly #insertions: Insertions;
   readonly #count = new CoverageCount();
-  /** Addresses of instructions that got new code. */
-  readonly #asked = new Set<number>();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
   #needs: ReadonlyMap<KernelRegisters, KernelNeeds> | undefined;
   /** Each step is asked for several times in a row. */
@@ -84,12 +86,15 @@ export class PointPayloads {
         if (!isLiveIn(state.live.active, range)) reserved.set(registerNumber(range.file, range.first), range);
       }
     };
-    for (const [address, side, { codes }] of this.#insertions.all()) {
+    this.#insertions.forEach((address, side, { codes }) => {
       const step = this.#lifted.stepAt(address);
-      if (!step) continue;
+      if (!step) return;
       const points = this.#pointsOf(step);
-      for (const code of codes) keep(step, side, this.#readsOf(points, code, step));
-    }
+      if (points.readsNothing.has(codes)) return;
+      const read = codes.map((code) => this.#readsOf(points, code, step));
+      for (const ranges of read) keep(step, side, ranges);
+      if (read.every(({ length }) => length === 0)) points.readsNothing.add(codes);
+    });
     for (const address of this.#insertions.replaced()) {
       const step = this.#lifted.stepAt(address);
       if (step) keep(step, 'before', this.#notKept(this.#pointsOf(step), oldResults(step)));
@@ -126,18 +131,22 @@ export class PointPayloads {
 
   /** What becomes of the instruction at an address; undefined where it stays alone. */
   editOf(address: number): StepEdit | undefined {
-    const place = this.#insertions.at(address);
-    const step = place && this.#lifted.stepAt(address);
+    const step = this.#lifted.stepAt(address);
     if (!step) return undefined;
-    this.#asked.add(address);
     const edit: { -readonly [K in keyof StepEdit]: StepEdit[K] } = {};
+    let isEdited = false;
     for (const side of SIDES) {
-      const items = place[side]?.flatMap((hook) => this.#served(step, side, hook) ?? []) ?? [];
+      const hooks = this.#insertions.take(side, address);
+      if (!hooks) continue;
+      isEdited = true;
+      const items =
+        'length' in hooks ? hooks.flatMap((hook) => this.#served(step, side, hook)) : this.#served(step, side, hooks);
       if (items.length > 0) edit[side] = items;
     }
-    const instead = this.#instead(step, place.replacement);
+    const replacement = this.#insertions.takeReplacement(address);
+    const instead = replacement && this.#instead(step, replacement);
     if (instead) edit.instead = instead;
-    return edit;
+    return isEdited || replacement ? edit : undefined;
   }
 
   /**
@@ -180,15 +189,14 @@ export class PointPayloads {
   /** Hooks in code that was not laid out anew. */
   #refuseKept(kept: PlacedCode['kept']): void {
     const reasons = new Map(kept.map(({ name, reason }) => [name, reason]));
-    for (const [address, , { isRequired }] of this.#insertions.all()) {
-      if (this.#asked.has(address)) continue;
+    this.#insertions.forEach((address, _, { isRequired }) => {
       const step = this.#lifted.stepAt(address);
       const lifted = step && this.#lifted.functionOf(step);
       if (isRequired && lifted) this.lacking.add(lifted.entry);
       const name = lifted?.name;
       const reason = name === undefined ? undefined : reasons.get(name);
       this.#count.refuse(`the code stays as it is: ${reason ?? 'nothing is known to lead to it'}`);
-    }
+    });
   }
 
   #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number, agprs: number] {
@@ -221,24 +229,28 @@ export class PointPayloads {
   }
 
   /** What stands in place of an instruction; undefined where it stays. */
-  #instead(step: AmdgpuStep, replacement: Replacement | undefined): readonly CodeItem[] | undefined {
-    if (!replacement) return undefined;
+  #instead(step: AmdgpuStep, replacement: Replacement): readonly CodeItem[] | undefined {
     const why = whyItStays(step, this.#pointsOf(step).lifted.liveAfter(step).active);
     if (why !== undefined) {
       this.#count.refuse(why);
       return undefined;
     }
-    return replacement.kind === 'removed' ? [] : this.#served(step, 'before', replacement.hook);
+    return replacement.kind === 'removed' ? [] : this.#tryToServe(step, 'before', replacement.hook);
+  }
+
+  /** Nothing where it is refused. */
+  #served(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
+    return this.#tryToServe(step, side, hook) ?? [];
   }
 
   /** Undefined where it is refused. */
-  #served(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
-    const items = this.#tryToServe(step, side, hook);
+  #tryToServe(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
+    const items = this.#itemsOf(step, side, hook);
     if (!items && hook.isRequired) this.lacking.add(this.#pointsOf(step).lifted.entry);
     return items;
   }
 
-  #tryToServe(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
+  #itemsOf(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
     if (hook.refusal !== undefined) {
       this.#count.refuse(`the hook ${hook.refusal}`);
       return undefined;
@@ -259,8 +271,11 @@ export class PointPayloads {
       this.#count.refuse(allocation.reason);
       return undefined;
     }
-    for (const file of ['scalar', 'vector', 'accumulator'] as const) {
-      points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
+    if (points.allocation !== allocation) {
+      for (const file of ['scalar', 'vector', 'accumulator'] as const) {
+        points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
+      }
+      points.allocation = allocation;
     }
     const { envelope } = this.#payloadsOf(points, hook.codes[choice - 1]!, step)[allocation.choice]!;
     const found = classOf(allocation);
@@ -310,6 +325,8 @@ export class PointPayloads {
         reads: new Map(),
         allocators: new Map(),
         needs: { scalar: 0, vector: 0, accumulator: 0 },
+        readsNothing: new Set(),
+        allocation: undefined,
       };
       this.#functions.set(lifted, points);
     }

@@ -18,35 +18,22 @@ export const SIDES: readonly Side[] = ['entry', 'before', 'after', 'taken'];
 /** What stands in place of an original instruction. */
 export type Replacement = { readonly kind: 'removed' } | { readonly kind: 'replaced'; readonly hook: PointHook };
 
-/** What stands at one instruction. */
-export type PlaceInsertions = { readonly [S in Side]?: readonly PointHook[] } & { readonly replacement?: Replacement };
-
-interface Place {
-  entry?: PointHook[];
-  before?: PointHook[];
-  after?: PointHook[];
-  taken?: PointHook[];
-  replacement?: Replacement;
-}
+/** One hook, as most places have, or several. */
+type Hooks = PointHook | PointHook[];
 
 export class Insertions {
-  readonly #places = new Map<number, Place>();
-  /** In the order in which the first hook came there. */
-  readonly #hooked: Readonly<Record<Side, (readonly [address: number, hooks: readonly PointHook[]])[]>> = {
-    ...{ entry: [], before: [], after: [], taken: [] },
+  /** By address, in the order in which the first hook came there. */
+  readonly #hooks: Readonly<Record<Side, Map<number, Hooks>>> = {
+    ...{ entry: new Map(), before: new Map(), after: new Map(), taken: new Map() },
   };
   readonly #replacements = new Map<number, Replacement>();
 
   /** `address`: of the original instruction. */
   insert(side: Side, address: number, hook: PointHook): void {
-    const place = this.#placeAt(address);
-    const hooks = place[side];
-    if (hooks) hooks.push(hook);
-    else {
-      const first = [hook];
-      place[side] = first;
-      this.#hooked[side].push([address, first]);
-    }
+    const places = this.#hooks[side];
+    const hooks = places.get(address);
+    if (Array.isArray(hooks)) hooks.push(hook);
+    else places.set(address, hooks ? [hooks, hook] : hook);
   }
 
   /** Throws USAGE where another replacement stands already. */
@@ -54,40 +41,38 @@ export class Insertions {
     if (this.#replacements.has(address))
       throw new WavewrightError('USAGE', `the instruction at ${hex(address)} is replaced twice`);
     this.#replacements.set(address, replacement);
-    this.#placeAt(address).replacement = replacement;
   }
 
-  /** Undefined where there is nothing. */
-  at(address: number): PlaceInsertions | undefined {
-    return this.#places.get(address);
+  /** The hooks of a place, for code that is laid out: they are there no longer then. */
+  take(side: Side, address: number): readonly PointHook[] | PointHook | undefined {
+    const places = this.#hooks[side];
+    const hooks = places.size === 0 ? undefined : places.get(address);
+    if (hooks) places.delete(address);
+    return hooks;
   }
 
-  /** All hooks with their places; those that stand in place of an instruction count as before it. */
-  *all(): Generator<readonly [address: number, side: Side, hook: PointHook]> {
+  /** What stands in place of an instruction; it is there no longer then. */
+  takeReplacement(address: number): Replacement | undefined {
+    const replacement = this.#replacements.get(address);
+    this.#replacements.delete(address);
+    return replacement;
+  }
+
+  /** All hooks that are there; those that stand in place of an instruction count as before it. */
+  forEach(visit: (address: number, side: Side, hook: PointHook) => void): void {
     for (const side of SIDES) {
-      for (const [address, hooks] of this.#hooked[side]) for (const hook of hooks) yield [address, side, hook];
+      for (const [address, hooks] of this.#hooks[side]) {
+        if (Array.isArray(hooks)) for (const hook of hooks) visit(address, side, hook);
+        else visit(address, side, hooks);
+      }
     }
     for (const [address, replacement] of this.#replacements) {
-      if (replacement.kind === 'replaced') yield [address, 'before', replacement.hook];
+      if (replacement.kind === 'replaced') visit(address, 'before', replacement.hook);
     }
   }
 
   /** Addresses of instructions that something stands in place of, be it nothing. */
   replaced(): Iterable<number> {
     return this.#replacements.keys();
-  }
-
-  /** Places with hooks or a replacement; one counts for each side. */
-  get count(): number {
-    return SIDES.reduce((sum, side) => sum + this.#hooked[side].length, this.#replacements.size);
-  }
-
-  #placeAt(address: number): Place {
-    let place = this.#places.get(address);
-    if (!place) {
-      place = {};
-      this.#places.set(address, place);
-    }
-    return place;
   }
 }

@@ -45,6 +45,14 @@ export interface ToolSelection {
   readonly scratchOf: (lifted: LiftedFunction) => ScratchArea | string;
 }
 
+/** A place that a number in a variable is about. */
+interface DescribedPoint {
+  readonly hook: { readonly meaning?: HookMeaning };
+  readonly side: Side;
+  readonly address: number;
+  readonly instruction: ToolInstruction | undefined;
+}
+
 export class ToolCode {
   readonly processor: string;
   /** Functions that are selected, in the order of addresses. */
@@ -56,7 +64,7 @@ export class ToolCode {
   readonly #prefix: string;
   readonly #variables: ToolVariable[] = [];
   /** By symbol of the variable. */
-  readonly #points = new Map<string, (() => InsertedPoint)[]>();
+  readonly #points = new Map<string, DescribedPoint[]>();
   #instructionAt: ReadonlyMap<number, ToolInstruction> | undefined;
 
   /** `prefix`: what names of the tool's symbols begin with. */
@@ -134,23 +142,34 @@ export class ToolCode {
 
   /** What numbers in a variable are about, as far as hooks say so. */
   pointsOf({ symbol }: ToolVariable): readonly InsertedPoint[] {
-    return (this.#points.get(symbol) ?? []).map((point) => point());
+    return (this.#points.get(symbol) ?? []).map(({ hook, side, address, instruction }) => {
+      const { index, amount } = hook.meaning!;
+      return {
+        index: typeof index === 'number' ? index : index(),
+        address,
+        where: side,
+        amount,
+        function: instruction?.block.function.name ?? '',
+        line: instruction ? lineText(instruction) : '',
+      };
+    });
   }
 
   /** Before an instruction, however control comes there. */
-  before({ address }: ToolInstruction, hook: PointHook): void {
-    this.#insert('before', address, hook);
+  before(instruction: ToolInstruction, hook: PointHook): void {
+    this.#insert('before', instruction, hook);
   }
 
   /** After an instruction, when control goes on with the next one: of a branch, when it is not taken. */
-  after({ address }: ToolInstruction, hook: PointHook): void {
-    this.#insert('after', address, hook);
+  after(instruction: ToolInstruction, hook: PointHook): void {
+    this.#insert('after', instruction, hook);
   }
 
   /** On the way from a branch to its target. */
-  whenTaken({ address, step }: ToolInstruction, hook: PointHook): void {
+  whenTaken(instruction: ToolInstruction, hook: PointHook): void {
+    const { step } = instruction;
     assert(step.target !== undefined && step.control !== 'call', () => `'${step.text()}' is a direct branch`);
-    this.#insert('taken', address, hook);
+    this.#insert('taken', instruction, hook);
   }
 
   atBlockEntry(block: ToolBlock, hook: PointHook): void {
@@ -162,7 +181,8 @@ export class ToolCode {
    */
   atEntry({ blocks, address }: ToolFunction, hook: PointHook): void {
     assert(blocks.length > 0, () => `a function without code at ${address}`);
-    this.#insert('entry', address, hook);
+    this.#insertions.insert('entry', address, hook);
+    if (hook.meaning && hook.refusal === undefined) this.describe(hook.meaning, 'entry', address);
   }
 
   /**
@@ -207,21 +227,24 @@ export class ToolCode {
     return this.#variable(name, { kind: 'bytes', isExecutable: true, ...own });
   }
 
-  #insert(side: Side, address: number, hook: PointHook): void {
+  #insert(side: Side, instruction: ToolInstruction, hook: PointHook): void {
+    const { address } = instruction;
     this.#insertions.insert(side, address, hook);
-    if (hook.meaning && hook.refusal === undefined) this.describe(hook.meaning, side, address);
+    const { meaning } = hook;
+    if (meaning && hook.refusal === undefined) this.#describe(meaning.symbol, { hook, side, address, instruction });
   }
 
   /** Says what a number in a variable of the tool is about, where no hook does. */
-  describe({ symbol, index, amount }: HookMeaning, side: Side, address: number): void {
+  describe(meaning: HookMeaning, side: Side, address: number): void {
     this.#instructionAt ??= new Map(instructionsOf(this.functions).map((each) => [each.address, each]));
     const instruction = this.#instructionAt.get(address);
-    const points = this.#points.get(symbol) ?? [];
-    this.#points.set(symbol, points);
-    points.push(() => ({
-      ...{ index: typeof index === 'number' ? index : index(), address, where: side, amount },
-      ...{ function: instruction?.block.function.name ?? '', line: instruction ? lineText(instruction) : '' },
-    }));
+    this.#describe(meaning.symbol, { hook: { meaning }, side, address, instruction });
+  }
+
+  #describe(symbol: string, point: DescribedPoint): void {
+    const points = this.#points.get(symbol);
+    if (points) points.push(point);
+    else this.#points.set(symbol, [point]);
   }
 
   #variable(name: string, made: Omit<ToolVariable, 'name' | 'symbol'>): ToolVariable {
