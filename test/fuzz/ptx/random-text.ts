@@ -88,15 +88,17 @@ export class PtxWriter {
       const isCommon =
         form.row.meeting !== undefined || form.row.expansion === 'barrier' || form.row.className === 'warp';
       if (isCommon && isDivergent) continue;
-      const line = this.#text(form);
-      if (line === undefined || this.#isRefused(form.opcode, line)) continue;
-      const guard =
-        !isCommon && this.#random.chance(20)
-          ? `@${this.#random.pick(['', '!'])}%p${this.#random.below(REGISTERS)} `
-          : '';
-      this.#lines.push(`  ${guard}${line}`);
+      const text = this.#text(form);
+      if (text === undefined || this.#isRefused(form.opcode, text)) continue;
+      const guarded = `${this.#guard()} ${text}`;
+      const isGuarded = !isCommon && this.#random.chance(20) && !isRefused(kernelOf([guarded]));
+      this.#lines.push(`  ${isGuarded ? guarded : text}`);
       return;
     }
+  }
+
+  #guard(): string {
+    return `@${this.#random.pick(['', '!'])}%p${this.#random.below(REGISTERS)}`;
   }
 
   #form(): Form {
