@@ -93,6 +93,66 @@ test('integers', () =>
     narrow('mad.lo.cc.u32 %r30, 0x10000, 0x10000, 1;\n  madc.hi.u32 d, 0x10000, 0x10000, 7', 8),
   ]));
 
+// PTX ISA 9.7.1: modes say what amounts of 32 and more are; 9.7.17 and 9.7.18 on video instructions.
+test('masks, packed integers and video instructions', () =>
+  check([
+    narrow('szext.clamp.s32 d, 0x8080, 8', -128),
+    narrow('szext.wrap.s32 d, 0x8080, 40', -128),
+    narrow('szext.clamp.s32 d, 0x80000001, 40', 0x80000001),
+    narrow('szext.wrap.u32 d, -1, 32', 0),
+    narrow('szext.clamp.u32 d, -1, 31', 0x7fffffff),
+    narrow('bmsk.clamp.b32 d, 24, 12', 0xff000000),
+    narrow('bmsk.clamp.b32 d, 32, 1', 0),
+    narrow('bmsk.wrap.b32 d, 36, 36', 0xf0),
+    narrow('bmsk.clamp.b32 d, 0, 99', -1),
+    narrow('fns.b32 d, 0xa5a5, 0, 3', 5),
+    narrow('fns.b32 d, 0xa5a5, 6, -2', 2),
+    narrow('fns.b32 d, 0xa5a5, 7, 0', 7),
+    narrow('fns.b32 d, 0xa5a5, 6, 0', -1),
+    narrow('fns.b32 d, 0xa5a5, 0, 9', -1),
+    narrow('fns.b32 d, -1, 31, 1', 31),
+    narrow('fns.b32 d, -1, 31, -32', 0),
+    narrow('setp.eq.u32 %p1, 0, 1;\n  lop3.or.b32 %r30|%p2, 1, 2, 4, 0xfe, %p1;\n  selp.u32 d, %r30, 0, %p2', 7),
+    narrow('setp.eq.u32 %p1, 0, 0;\n  lop3.and.b32 _|%p2, 1, 2, 4, 0x80, %p1;\n  selp.u32 d, 1, 2, %p2', 2),
+    narrow('mad24.lo.u32 d, 0xff000002, 3, 10', 16),
+    narrow('mad24.hi.sat.s32 d, 0x7fffff, 0x7fffff, 0x7fffffff', 0x7fffffff),
+    narrow('mad24.hi.s32 d, 0x7fffff, -1, 5', 5 - 0x80),
+    narrow('add.u16x2 d, 0xffff0001, 0x00020003', 0x00010004),
+    narrow('min.s16x2 d, 0xffff0001, 0x00020003', 0xffff0001),
+    narrow('max.u16x2 d, 0xffff0001, 0x00020003', 0xffff0003),
+    narrow('min.relu.s16x2 d, 0xffff0005, 0x00020003', 3),
+    narrow('max.relu.s32 d, -5, -7', 0),
+    narrow('vadd.s32.s32.s32.sat d, 0x7fffffff, 1', 0x7fffffff),
+    narrow('vadd.u32.u32.s32.sat d, 3, -5', 0),
+    narrow('vsub.s32.u32.u32.min d, 3, 5, 7', -2),
+    narrow('vabsdiff.u32.s32.s32.add d, -3, 5, 100', 108),
+    narrow('vshr.u32.u32.u32.clamp.add d, 0x80000000, 40, 5', 5),
+    narrow('vshl.u32.u32.u32.wrap d, 1, 33', 2),
+    narrow('vshl.u32.u32.u32.sat.clamp d, 0x80000000, 32', -1),
+    narrow('vset.s32.s32.lt.add d, -3, 5, 100', 101),
+    narrow('vmad.s32.s32.u32.shr7 d, -3, 256, 128', -5),
+    narrow('vmad.u32.u32.u32.po.sat d, 0x10000, 0x10000, 0', -1),
+    narrow('vadd4.s32.s32.s32.sat d, 0x7f80ff01, 0x01ff0101, 0', 0x7f800002),
+    narrow('vavrg4.u32.u32.u32 d, 0x01ff0300, 0x02ff0501, 0', 0x02ff0401),
+    narrow('vabsdiff4.u32.u32.u32.add d, 0x01ff0300, 0x02fe0501, 1000', 1005),
+    narrow('vset2.u32.u32.gt d, 0x00050001, 0x00040002, 0', 0x00010000),
+    narrow('vmax2.s32.s32.s32 d, 0x8000ffff, 0x00010001, 0', 0x00010001),
+  ]));
+
+// PTX ISA 9.7.9.5 "createpolicy", 6.4.3 on vectors, chapter 10; hints change nothing.
+test('hints, vectors that are registers, and special registers', () =>
+  check([
+    narrow('.reg .v4 .u32 %v;\n  ld.global.v4.u32 %v, [%in];\n  mov.u32 %v.y, 7;\n  add.u32 d, %v.y, 1', 8),
+    narrow('.reg .v2 .b16 %h;\n  mov.b32 %h, 0x12345678;\n  cvt.u32.u16 d, %h.y', 0x1234),
+    wide('createpolicy.fractional.L2::evict_last.b64 d, 0f3F800000', 0),
+    wide('createpolicy.fractional.L2::evict_last.L2::evict_first.b64 d', 0),
+    narrow(
+      'st.global.L1::no_allocate.L2::cache_hint.u32 [%out], 5, %rd1;\n  ld.global.nc.L2::cache_hint.L2::128B.u32 d, [%out], %rd1',
+      5,
+    ),
+    narrow('prefetch.global.L2 [%out];\n  fence.proxy.async;\n  pmevent 3;\n  mov.u32 d, %cluster_nctaid.x', 1),
+  ]));
+
 // PTX ISA 9.7.3, 9.7.5: NaN is canonical, -0 is less than +0, .sat makes NaN 0.
 test('floats', () =>
   check([

@@ -201,6 +201,89 @@ test('what the lanes of a warp do together', async () => {
   );
 });
 
+// PTX ISA, "vote.sync": the mask is each lane's own, so that several groups vote at a time.
+test('votes of several groups, under a guard, and matches of 64 bits', async () => {
+  const found = await outcomesOf(
+    `
+    mov.u32 %r3, %laneid;
+    setp.lt.u32 %p1, %r3, 16;
+    selp.b32 %r4, 0xffff, 0xffff0000, %p1;
+    setp.eq.u32 %p2, %r3, 3;
+    vote.sync.any.pred %p3, %p2, %r4;
+    vote.sync.uni.pred %p4, %p2, %r4;
+    vote.sync.ballot.b32 %r5, !%p2, %r4;
+    selp.u32 %r6, 1, 0, %p3;
+    selp.u32 %r7, 2, 0, %p4;
+    or.b32 %r6, %r6, %r7;
+    setp.ne.u32 %p5, %r3, 0;
+    setp.ne.u32 %p6, 0, 0;
+    @%p5 vote.sync.all.pred %p6, %p5, 0xfffffffe;
+    selp.u32 %r7, 4, 0, %p6;
+    or.b32 %r6, %r6, %r7;
+    vote.ballot.b32 %r8, %p1;
+    and.b32 %r9, %r3, 1;
+    mov.b64 %rd5, {%r8, %r9};
+    match.any.sync.b64 %r10, %rd5, -1;
+    xor.b32 %r5, %r5, %r10;
+    match.all.sync.b64 %r11|%p7, %rd5, -1;
+    selp.u32 %r7, 8, %r11, %p7;
+    or.b32 %r6, %r6, %r7;
+    shfl.idx.b32 %r12, %r3, 9, 31;
+    mad.lo.u32 %r6, %r12, 16, %r6;
+    st.global.v2.u32 [%out], {%r5, %r6};`,
+    { threads: 32 },
+  );
+  const wanted = (i: number): bigint => {
+    const group = i < 16 ? 0xfff7 : 0xffff0000;
+    const same = i % 2 === 0 ? 0x55555555 : 0xaaaaaaaa;
+    return BigInt((group ^ same) >>> 0) | (BigInt((i < 16 ? 1 : 2) + (i > 0 ? 4 : 0) + 9 * 16) << 32n);
+  };
+  assert.deepEqual(found, lanes(32, wanted));
+});
+
+// PTX ISA, "atom": elements of packed types and vectors are each atomic.
+test('atomics of halves, which share dwords, and of vectors', async () => {
+  const found = await outcomesOf(
+    `
+    .reg .b16 %one;
+    .reg .b64 %at;
+    and.b32 %r3, %gid, 1;
+    mul.wide.u32 %at, %r3, 2;
+    mov.u64 %rd5, counters;
+    add.u64 %at, %at, %rd5;
+    mov.b16 %one, 0x3c00;
+    atom.global.add.noftz.f16 %rs1, [%at], %one;
+    atom.add.noftz.bf16x2 %r4, [%rd5+4], %r3;
+    mov.b32 %r5, 0x3f804000;
+    setp.eq.u32 %p1, %r3, 0;
+    @%p1 atom.global.add.noftz.bf16x2 %r4, [%rd5+8], %r5;
+    atom.global.cas.b16 %rs2, [%at+12], 0, %one;
+    mov.b32 %f1, 0x3f800000;
+    red.global.add.v2.f32 [%rd5+16], {%f1, %f1};
+    mov.b32 %r6, 1;
+    mov.b32 %f2, %r6;
+    atom.shared.add.f32 %f3, [denormal], %f2;
+    red.global.add.f32 [%rd5+24], %f2;
+    cvt.rn.f16.u32 %rs3, %gid;
+    red.global.max.noftz.v2.f16 [%rd5+28], {%rs3, %one};
+    bar.sync 0;
+    and.b32 %r7, %gid, 3;
+    mul.wide.u32 %rd6, %r7, 8;
+    add.u64 %rd6, %rd6, %rd5;
+    ld.global.u64 %rd7, [%rd6];
+    ld.shared.u32 %r8, [denormal];
+    setp.gt.u32 %p2, %gid, 3;
+    cvt.u64.u32 %rd8, %r8;
+    selp.b64 %rd7, %rd8, %rd7, %p2;
+    st.global.u64 [%out], %rd7;`,
+    { declarations: '.global .align 16 .b8 counters[32];\n.shared .align 4 .b8 denormal[4];', threads: 64 },
+  );
+  assert.deepEqual(
+    found.slice(0, 5).map((each) => each.toString(16)),
+    ['2050005000', '3c003c0042004280', '4280000042800000', '3c0053e000000000', '40'],
+  );
+});
+
 /** The message of what a run ends with. */
 async function failureOf(body: string, declarations = '', block = 64): Promise<string> {
   const text = kernelText(body, declarations);

@@ -4,9 +4,9 @@ import { PLACES } from '../machine/places.ts';
 import { bitsOf, isFloatType, isSigned, type PtxType } from '../machine/types.ts';
 import { convertedBits } from '../text/constant.ts';
 import type { PtxSource } from '../text/source.ts';
-import type { AddressOperand, Constant, ConstantOperand, NameOperand } from '../text/syntax.ts';
+import type { AddressOperand, Constant, ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts';
 import { constant, type LirOperand } from './lir.ts';
-import type { Scope } from './scope.ts';
+import type { NamePlace, Scope } from './scope.ts';
 
 /** Special registers that stand somewhere, or are numbers (PTX ISA chapter 10). */
 const PLACED: Readonly<Record<string, StepOperand>> = {
@@ -20,10 +20,33 @@ const PLACED: Readonly<Record<string, StepOperand>> = {
   '%gridid': PLACES.gridid,
   '%total_smem_size': PLACES.totalShared,
   '%dynamic_smem_size': PLACES.dynamicShared,
+  // A block is a cluster of its own.
+  ...Object.fromEntries(
+    ['.x', '.y', '.z'].flatMap((part, i) => [
+      [`%clusterid${part}`, PLACES.ctaid[i]!],
+      [`%nclusterid${part}`, PLACES.nctaid[i]!],
+      [`%cluster_ctaid${part}`, constant(0)],
+      [`%cluster_nctaid${part}`, constant(1)],
+    ]),
+  ),
+  '%cluster_ctarank': constant(0),
+  '%cluster_nctarank': constant(1),
+  '%is_explicit_cluster': constant(0),
+  '%aggr_smem_size': PLACES.totalShared,
+  '%current_graph_exec': constant(0),
   '%smid': constant(0),
   '%nsmid': constant(1),
   ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`%envreg${i}`, constant(0)])),
+  ...Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`%pm${i}`, constant(0)])),
 };
+
+/** What the elements of a vector are called (PTX ISA 6.4.3). */
+const COMPONENTS: readonly (readonly string[])[] = [
+  ['.x', '.r'],
+  ['.y', '.g'],
+  ['.z', '.b'],
+  ['.w', '.a'],
+];
 
 /** Special registers that an instruction of the machine reads. */
 const COMPUTED = new Set([
@@ -54,7 +77,7 @@ export class OperandReader {
   write(operand: NameOperand | ConstantOperand, type: PtxType, isExact: boolean): LirOperand {
     if (operand.kind !== 'name') return this.fail(operand.offset, 'a number as a destination');
     if (operand.name === '_') return constant(0);
-    const place = this.#scope.find(operand.name);
+    const place = this.#registerOf(operand);
     if (place?.kind !== 'register') return this.fail(operand.offset, `no register '${operand.name}' as a destination`);
     this.#checkType(place.declared.type, type, isExact, operand);
     return place.declared.register;
@@ -65,11 +88,12 @@ export class OperandReader {
     const { name, component = '', addend, offset } = operand;
     const special = PLACED[`${name}${component}`];
     if (special) return special;
-    const place = this.#scope.find(name);
+    const place = this.#registerOf(operand);
     if (!place) return this.fail(offset, `unknown name '${name}${component}'`);
     switch (place.kind) {
       case 'register':
-        if (addend !== 0n || component !== '') this.fail(offset, `an operand '${name}${component}' with a number`);
+        if (addend !== 0n || (component !== '' && this.#scope.find(name) === place))
+          this.fail(offset, `an operand '${name}${component}' with a number`);
         this.#checkType(place.declared.type, type, isExact, operand);
         return place.declared.register;
       case 'shared':
@@ -79,6 +103,23 @@ export class OperandReader {
       default:
         return this.fail(offset, `'${name}' as an operand`);
     }
+  }
+
+  /** What a name is; the component of a vector is a register. */
+  #registerOf({ name, component = '' }: NameOperand): NamePlace | undefined {
+    const place = this.#scope.find(name);
+    if (place?.kind !== 'vector') return place;
+    const declared = place.elements[COMPONENTS.findIndex((names) => names.includes(component))];
+    return declared && { kind: 'register', declared };
+  }
+
+  /** The elements of a vector, in braces or declared as one; undefined for a single value. */
+  elementsOf(operand: PtxOperand): readonly (NameOperand | ConstantOperand)[] | undefined {
+    if (operand.kind === 'vector') return operand.elements;
+    if (operand.kind !== 'name' || operand.component !== undefined) return undefined;
+    const place = this.#scope.find(operand.name);
+    if (place?.kind !== 'vector') return undefined;
+    return place.elements.map((_, i) => ({ ...operand, component: COMPONENTS[i]![0]! }));
   }
 
   /** Base and number of an address. */

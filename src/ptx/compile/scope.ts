@@ -20,6 +20,7 @@ export interface Callable {
 /** A variable with its place. `frame`: in the lane's private memory, from the start of the frame. */
 export type NamePlace =
   | { readonly kind: 'register'; readonly declared: DeclaredRegister }
+  | { readonly kind: 'vector'; readonly elements: readonly DeclaredRegister[] }
   | { readonly kind: 'frame'; readonly offset: number; readonly sizeBytes: number }
   | { readonly kind: 'parameter'; readonly offset: number }
   | { readonly kind: 'shared'; readonly offset: number }
@@ -60,11 +61,16 @@ export class Scope {
 
   declareRegisters({ type: text, vector, names, offset }: RegisterDeclaration): void {
     const type = text.slice(1);
-    if (!isType(type) || vector !== undefined) {
-      throw this.#source.error(offset, `registers of type ${vector ?? ''}${text}`, 'UNSUPPORTED');
-    }
+    if (!isType(type)) throw this.#source.error(offset, `registers of type ${text}`, 'UNSUPPORTED');
+    const length = Number(vector?.slice(2) ?? 1);
     for (const { name, count } of names) {
-      if (count !== undefined) this.#ranges.set(name, { type, count });
+      if (vector !== undefined && count !== undefined) {
+        throw this.#source.error(offset, `a range of registers of type ${vector}${text}`, 'UNSUPPORTED');
+      }
+      if (vector !== undefined) {
+        const elements = Array.from({ length }, () => this.#register(type, offset));
+        this.#names.set(name, { kind: 'vector', elements });
+      } else if (count !== undefined) this.#ranges.set(name, { type, count });
       else this.#names.set(name, { kind: 'register', declared: this.#register(type, offset) });
     }
   }

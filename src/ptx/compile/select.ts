@@ -124,10 +124,11 @@ function machineOperands(context: Context, form: Form, spec: OperandRule, operan
   const type = typeOf(spec, form.modifiers);
   const count = countOf(spec, form.modifiers);
   const isVector = spec.vector !== undefined && form.modifiers[spec.vector] !== undefined;
-  const elements = operand.kind === 'vector' ? operand.elements : [operand];
-  if ((operand.kind === 'vector') !== isVector || elements.length !== count) reader.fail(operand.offset, 'an operand');
+  const elements = reader.elementsOf(operand);
+  if ((elements !== undefined) !== isVector || (elements?.length ?? 1) !== count)
+    reader.fail(operand.offset, 'an operand');
   const isExact = !RELAXED.has(form.row.className);
-  return elements.map((element) => {
+  return (elements ?? [operand]).map((element) => {
     if (element.kind !== 'name' && element.kind !== 'constant') return reader.fail(element.offset, 'an operand');
     if (spec.kind === 'write') return reader.write(element, type, isExact);
     const value = reader.read(element, type, isExact);
@@ -155,14 +156,13 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     return [lir('wave_bar', [], offset)];
   },
   nap: ({ scoped }) => [lir('wave_nap', [], scoped.instruction.offset)],
-  vote: ({ scoped, guard, source }, [to, predicate]) => {
+  vote: ({ scoped, guard }, [to, predicate, members = constant(0xffffffff)]) => {
     const { form, instruction } = scoped;
     const { offset } = instruction;
-    if (guard) throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
     const { mode, type } = form.modifiers;
     return [
-      lir(`wave_vote.${mode}`, [PLACES.vote, predicate!], offset),
-      lir(`mov.${type === 'pred' ? 'pred' : 'b32'}`, [to!, PLACES.vote], offset),
+      lir('wave_vote', [PLACES.vote, predicate!], offset, { guard }),
+      lir(`wave_voted.${mode}.${type}`, [to!, PLACES.vote, members], offset, { guard }),
     ];
   },
   move: (context) => move(context),
@@ -203,17 +203,18 @@ function move(context: Context): Lir[] {
   if (operands.length !== 2 || !to || !from) return reader.fail(offset, `${operands.length} operands`);
   const type = typeOf({ type: 'type' }, form.modifiers);
   const bits = bitsOf(type);
-  if (to.kind === 'vector' || from.kind === 'vector') {
-    const vector = to.kind === 'vector' ? to.elements : from.kind === 'vector' ? from.elements : [];
+  const [toElements, fromElements] = [reader.elementsOf(to), reader.elementsOf(from)];
+  const vector = toElements ?? fromElements;
+  if (vector) {
     const part = `b${bits / vector.length}` as PtxType; // reason: rows of other vectors do not exist, which lir says
     const known = `${vector.length}x${bits}`;
-    if (!VECTOR_MOVES.has(known) || (to.kind === 'vector') === (from.kind === 'vector')) {
+    if (!VECTOR_MOVES.has(known) || (toElements && fromElements)) {
       return reader.fail(offset, 'a vector');
     }
-    const one = (to.kind === 'vector' ? from : to) as Element;
+    const one = (toElements ? from : to) as Element;
     if (one.kind !== 'name' && one.kind !== 'constant') return reader.fail(offset, 'an operand');
     const suffix = `v${vector.length}.b${bits}`;
-    if (to.kind === 'vector') {
+    if (toElements) {
       const list = [...vector.map((each) => reader.write(each, part, true)), reader.read(one, type, true)];
       return [lir(`unpack.${suffix}`, list, offset, { guard })];
     }

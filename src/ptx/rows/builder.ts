@@ -152,8 +152,8 @@ export class PtxBuilder extends Builder {
   }
 
   /** The row of an operand in the lane that each lane names. */
-  fromLane(index: number, lane: Value): Value {
-    return this.gather({ operand: this.#placed[index]!.first, dword: 0 }, lane);
+  fromLane(index: number, lane: Value, dword: 0 | 1 = 0): Value {
+    return this.gather({ operand: this.#placed[index]!.first, dword }, lane);
   }
 
   float(type: PtxType): FloatBuilder | F32Builder | F16Builder {

@@ -59,7 +59,7 @@ const low24 = (b: PtxBuilder, value: Value): Value =>
 
 function product24(b: PtxBuilder, x: Value, y: Value): Value {
   const [p, q] = [low24(b, x), low24(b, y)];
-  if (b.has('lo')) return b.mul(p, q);
+  if (b.modifiers['half'] === 'lo') return b.mul(p, q);
   const widen = (value: Value): Value => (isSigned(b.type()) ? b.sext64(value) : b.zext64(value));
   return b.low(b.shrU(b.mul(widen(p), widen(q)), 16));
 }
@@ -192,13 +192,22 @@ function insertField(b: PtxBuilder, x: Value, y: Value, position: Value, length:
   return b.or(b.and(b.shl(x, at), mask), b.and(y, b.not(mask)));
 }
 
-const minMax = (b: PtxBuilder, x: Value, y: Value, want: 'min' | 'max'): Value => {
-  const signed = isSigned(b.type());
+/** Each element of the result is computed of those of two sources. */
+const eachOf =
+  (compute: (b: PtxBuilder, type: PtxType, x: Value, y: Value) => Value) =>
+  (b: PtxBuilder): void =>
+    b.write(
+      0,
+      b.perElement(b.type(), b.sources, (type, x, y) => compute(b, type, x!, y!)),
+    );
+
+const minMax = (b: PtxBuilder, type: PtxType, x: Value, y: Value, want: 'min' | 'max'): Value => {
+  const signed = isSigned(type);
   if (want === 'min') return signed ? b.minS(x, y) : b.minU(x, y);
   return signed ? b.maxS(x, y) : b.maxU(x, y);
 };
 
-function reversedBits(b: PtxBuilder, x: Value): Value {
+export function reversedBits(b: PtxBuilder, x: Value): Value {
   if (x.type === 'i64') return b.pack(reversedBits(b, b.high(x)), reversedBits(b, b.low(x)));
   const swap = (value: Value, mask: number, distance: number): Value =>
     b.or(b.and(b.shrU(value, distance), b.i32(mask)), b.shl(b.and(value, b.i32(mask)), distance));
@@ -222,7 +231,7 @@ function sumOfDifference(b: PtxBuilder, x: Value, y: Value, z: Value): Value {
 }
 
 /** All of the 256 functions of three bits: `table` has a bit for each (PTX ISA 9.7.8.6). */
-function anyLogic(b: PtxBuilder, x: Value, y: Value, z: Value, table: Value): Value {
+export function anyLogic(b: PtxBuilder, x: Value, y: Value, z: Value, table: Value): Value {
   const of = (value: Value, isOn: boolean): Value => (isOn ? value : b.not(value));
   return Array.from({ length: 8 }, (_, i) => {
     const term = b.and(b.and(of(x, (i & 4) !== 0), of(y, (i & 2) !== 0)), of(z, (i & 1) !== 0));
@@ -317,13 +326,20 @@ export const INTEGER_ROWS: readonly PtxRow[] = [
   ptxRow('mad', '.hi.sat.type=s32', '=type type type type', result((b, x, y, z) => saturated(b, b.add(b.sext64(mulHigh(b, x!, y!)), b.sext64(z!))))),
   ptxRow('mad', '.wide.type=u16|s16', '=b32 type type b32', result((b, x, y, z) => b.add(mulWide(b, x!, y!), z!))),
   ptxRow('mad', '.wide.type=u32|s32', '=b64 type type b64', result((b, x, y, z) => b.add(mulWide(b, x!, y!), z!))),
-  ptxRow('mul24', '.lo?.hi?.type=@int32', '=type type type', result((b, x, y) => product24(b, x!, y!))),
+  ptxRow('mul24', '.half=lo|hi.type=@int32', '=type type type', result((b, x, y) => product24(b, x!, y!))),
+  ptxRow('mad24', '.half=lo|hi.type=@int32', '=type type type type', result((b, x, y, z) => b.add(product24(b, x!, y!), z!))),
+  ptxRow('mad24', '.half=hi.sat.type=s32', '=type type type type', result((b, x, y, z) => saturated(b, b.add(b.sext64(product24(b, x!, y!)), b.sext64(z!))))),
   ptxRow('div', '.type=@int', '=type type type', result((b, x, y) => division(b, x!, y!, 'quotient'))),
   ptxRow('rem', '.type=@int', '=type type type', result((b, x, y) => division(b, x!, y!, 'remainder'))),
   ptxRow('abs', '.type=s16|s32|s64', '=type type', result((b, x) => b.select(b.ltS(x!, zero(b, x!)), b.neg(x!), x!))),
   ptxRow('neg', '.type=s16|s32|s64', '=type type', result((b, x) => b.neg(x!))),
-  ptxRow('min', '.type=@int', '=type type type', result((b, x, y) => minMax(b, x!, y!, 'min'))),
-  ptxRow('max', '.type=@int', '=type type type', result((b, x, y) => minMax(b, x!, y!, 'max'))),
+  ptxRow('min', '.type=@int', '=type type type', eachOf((b, type, x, y) => minMax(b, type, x, y, 'min'))),
+  ptxRow('max', '.type=@int', '=type type type', eachOf((b, type, x, y) => minMax(b, type, x, y, 'max'))),
+  ptxRow('add', '.type=u16x2|s16x2', '=type type type', eachOf((b, _, x, y) => b.add(x, y))),
+  ptxRow('min', '.type=u16x2|s16x2', '=type type type', eachOf((b, type, x, y) => minMax(b, type, x, y, 'min'))),
+  ptxRow('max', '.type=u16x2|s16x2', '=type type type', eachOf((b, type, x, y) => minMax(b, type, x, y, 'max'))),
+  ptxRow('min', '.relu.type=s32|s16x2', '=type type type', eachOf((b, type, x, y) => b.maxS(minMax(b, type, x, y, 'min'), b.i32(0)))),
+  ptxRow('max', '.relu.type=s32|s16x2', '=type type type', eachOf((b, type, x, y) => b.maxS(minMax(b, type, x, y, 'max'), b.i32(0)))),
   ptxRow('sad', '.type=@int', '=type type type type', result((b, x, y, z) => sumOfDifference(b, x!, y!, z!))),
   ptxRow('popc', '.type=b32', '=u32 type', result((b, x) => b.op('i32.popcnt', x!))),
   ptxRow('popc', '.type=b64', '=u32 type', result((b, x) => b.op('i64.popcnt', x!))),

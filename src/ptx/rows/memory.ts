@@ -3,9 +3,10 @@
  * Cache hints change nothing that a program can see.
  */
 import type { Builder } from '../../ir/builder.ts';
+import type { FloatBuilder } from '../../ir/float-builder.ts';
 import type { MemorySpace, Value } from '../../ir/types.ts';
-import { bitsOf, isSigned, type PtxType, sizeOf } from '../machine/types.ts';
-import type { PtxBuilder } from './builder.ts';
+import { bitsOf, elementTypeOf, isFloatType, isSigned, type PtxType, sizeOf } from '../machine/types.ts';
+import { NAN16, type PtxBuilder } from './builder.ts';
 import { type PtxRow, ptxRow } from './row.ts';
 
 /** High words of generic addresses of shared and local memory. */
@@ -122,15 +123,16 @@ const constant = (b: Builder, like: Value, value: number): Value =>
 const flushed = (b: Builder, value: Value): Value =>
   b.select(b.ltU(b.and(value, b.i32(0x7fffffff)), b.i32(0x00800000)), b.and(value, b.i32(-0x80000000)), value);
 
-const sumOfFloats: Update = (b, old, data, _, type) => {
-  if (type === 'f64') return b.op('f64.add', old, data);
-  const sum = flushed(b, b.op('f32.add', flushed(b, old), flushed(b, data)));
-  return b.select(b.f32.isNan(sum), b.i32(0x7fffffff), sum);
-};
+/** In global memory denormals of f32 are flushed, in shared memory they are not (PTX ISA, "atom"). */
+const sumOfSingles =
+  (flush: (b: Builder, value: Value) => Value): Update =>
+  (b, old, data) => {
+    const sum = flush(b, b.op('f32.add', flush(b, old), flush(b, data)));
+    return b.select(b.f32.isNan(sum), b.i32(0x7fffffff), sum);
+  };
 
 const UPDATES: Readonly<Record<string, Update>> = {
-  add: (b, old, data, compare, type) =>
-    type.startsWith('f') ? sumOfFloats(b, old, data, compare, type) : b.add(old, data),
+  add: (b, old, data) => b.add(old, data),
   min: (b, old, data, _, type) => (isSigned(type) ? b.minS(old, data) : b.minU(old, data)),
   max: (b, old, data, _, type) => (isSigned(type) ? b.maxS(old, data) : b.maxU(old, data)),
   and: (b, old, data) => b.and(old, data),
@@ -143,34 +145,95 @@ const UPDATES: Readonly<Record<string, Update>> = {
     b.select(b.op('i1.or', b.isZero(old), b.ltU(data, old)), data, b.sub(old, constant(b, old, 1))),
 };
 
+type HalfUpdate = (f: FloatBuilder, old: Value, data: Value) => Value;
+const HALF_UPDATES: Readonly<Record<string, HalfUpdate>> = {
+  add: (f, old, data) => f.add(old, data),
+  min: (f, old, data) => f.min(old, data),
+  max: (f, old, data) => f.max(old, data),
+};
+
+/** Of halves, which may be packed: denormals are kept, a NaN is the canonical one. */
+const updateOfHalves =
+  (kind: string): Update =>
+  (b, old, data, _, type) => {
+    const f = elementTypeOf(type) === 'f16' ? b.f16 : b.bf16;
+    const part = (value: Value, low: number): Value => b.bits(value, low, 16);
+    const updated = (low: number): Value => {
+      const value = HALF_UPDATES[kind]!(f, part(old, low), part(data, low));
+      return b.select(f.isNan(value), b.i32(NAN16), value);
+    };
+    return elementTypeOf(type) === type ? updated(0) : b.or(updated(0), b.shl(updated(16), 16));
+  };
+
+/** Halves that share a dword: one of them is replaced. The data comes with what it compares with above it. */
+const inDword =
+  (apply: Update): Update =>
+  (b, old, both, shift, type) => {
+    const own = b.bits(b.shrU(old, shift), 0, 16);
+    const value = apply(b, own, b.bits(both, 0, 16), b.bits(both, 16, 16), type);
+    const rest = b.and(old, b.not(b.shl(b.i32(0xffff), shift)));
+    return b.or(rest, b.shl(b.bits(value, 0, 16), shift));
+  };
+
+function updateOf(kind: string, type: PtxType, space: MemorySpace): Update {
+  const isSum = kind === 'add';
+  if (isSum && type === 'f64') return (b, old, data) => b.op('f64.add', old, data);
+  if (isSum && type === 'f32') return sumOfSingles(space === 'lds' ? (_, value) => value : flushed);
+  return isFloatType(type) ? updateOfHalves(kind) : UPDATES[kind]!;
+}
+
 /** `first`: where the address is; data follows, of a swap that compares behind what it compares with. */
-function update(b: PtxBuilder, first: number): Value {
+function update(b: PtxBuilder, first: number, element = 0): Value {
   const { space, address } = placeOf(b, first);
   const kind = b.modifiers['op']!;
   const type = b.type();
-  const data = b.read(first + 1);
+  const data = b.read(first + 1, element);
   const operands = kind === 'cas' ? [b.read(first + 2), data] : [data];
+  const at = advanced(b, address, element * sizeOf(type));
   // An access with nothing of a lane in it would be one of the wave, but each lane makes its own.
-  const own = address.lane || space !== 'global' ? address : b.add(address, b.zext64(b.and(b.laneId(), b.i32(0))));
-  const apply = UPDATES[kind]!;
-  const old = b.atomic(
-    space,
-    own,
-    operands,
-    (c, before, value, other) => apply(c, before, value!, other!, type),
-    b.guard,
-  );
+  const own = at.lane || space !== 'global' ? at : b.add(at, b.zext64(b.and(b.laneId(), b.i32(0))));
+  const apply = updateOf(kind, type, space);
+  const old =
+    sizeOf(type) === 2
+      ? updateHalf(b, { space, address: own }, operands, apply)
+      : b.atomic(space, own, operands, (c, ...values) => apply(c, values[0]!, values[1]!, values[2]!, type), b.guard);
   fenceAfter(b);
   return old;
 }
 
-const atomic = (b: PtxBuilder): void => b.write(0, update(b, 1));
-const reduce = (b: PtxBuilder): void => void update(b, 0);
+/** Half of the dword that an address is in. */
+function updateHalf(b: PtxBuilder, place: NamePlace, operands: readonly Value[], apply: Update): Value {
+  const [first, second] = operands as [Value, Value | undefined];
+  const { space, address } = place;
+  const low = address.type === 'i64' ? b.low(address) : address;
+  const shift = b.shl(b.and(low, b.i32(2)), 3);
+  const dword = b.and(address, address.type === 'i64' ? b.i64(~3n) : b.i32(~3));
+  const both = second ? b.packHalves(first, second) : first;
+  const half = inDword(apply);
+  const type = b.type();
+  const old = b.atomic(
+    space,
+    dword,
+    [both, shift],
+    (c, before, data, by) => half(c, before, data!, by!, type),
+    b.guard,
+  );
+  return b.bits(b.shrU(old, shift), 0, 16);
+}
+
+function atomic(b: PtxBuilder): void {
+  for (let i = 0; i < elementsOf(b); i++) b.write(0, update(b, 1, i), i);
+}
+
+function reduce(b: PtxBuilder): void {
+  for (let i = 0; i < elementsOf(b); i++) update(b, 0, i);
+}
 
 /** Generic addresses of shared and local memory have high words of their own; others are as they are. */
 const APERTURES: Readonly<Record<string, number>> = {
   shared: SHARED_HIGH,
   'shared::cta': SHARED_HIGH,
+  'shared::cluster': SHARED_HIGH,
   local: LOCAL_HIGH,
 };
 
@@ -191,37 +254,77 @@ function isInSpace(b: PtxBuilder): void {
   else b.write(0, space === 'global' ? b.not(isOther) : b.i1(false));
 }
 
-const HINTS =
-  '.cache=ca|cg|cs|lu|cv|wb|wt?.l1=L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate?.hint=L2::cache_hint?.prefetch=L2::64B|L2::128B|L2::256B?';
+/** Hints, and with a policy for caches one operand more that is not looked at. */
+const PLAIN = '.cache=ca|cg|cs|lu|cv|wb|wt?.l1=@evict?.l2=@evict2?';
+const HINTS = [
+  { words: '', operands: '' },
+  { words: '.L2::cache_hint', operands: ' b64' },
+];
+const SIZES = '.prefetch=L2::64B|L2::128B|L2::256B?';
 const TYPES = '.vec=v2|v4?.type=@any';
+const SPACES = '.space=global|local|shared|const|param';
+const CONTEXT = '.order=@order?.scope=@scope?';
+const nothing = (): void => {};
+/** What a policy for caches is says nothing that a program can see. */
+const noPolicy = (b: PtxBuilder): void => b.write(0, b.i64(0n));
+const PRIORITIES = '.first=@evict2.second=@evict2?.b64';
 
 // biome-ignore format: one row per line, as the tables of the manual
 const ROWS: readonly PtxRow[] = [
-  ptxRow('ld', `.order=@order?.scope=@scope?.space=@space?.nc?${HINTS}${TYPES}`, '=type*vec []', load),
+  ...HINTS.flatMap(({ words, operands }) => [
+    ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load),
+    ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
+  ]),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
-  ptxRow('st', `.order=@order?.scope=@scope?.space=@space?${HINTS}${TYPES}`, '[] type*vec', store),
-  ptxRow('prefetch', '.space=global|local?.level=L1|L2', '[]', () => {}),
-  ptxRow('prefetchu', '.L1', '[]', () => {}),
-  ptxRow('cvta', '.space=global|local|shared|const|param.type=u32|u64', '=type type', convertAddress),
-  ptxRow('cvta', '.dir=to.space=global|local|shared|const|param.type=u32|u64', '=type type', convertAddress),
-  ptxRow('isspacep', '.space=global|local|shared|shared::cta|const|param', '=pred u64', isInSpace),
+  ptxRow('prefetch', '.space=global|local?.level=L1|L2', '[]', nothing),
+  ptxRow('prefetch', '.space=global.level=L2::evict_last|L2::evict_normal', '[]', nothing),
+  ptxRow('prefetchu', '.L1', '[]', nothing),
+  ptxRow('discard', '.space=global?.L2', '[] u32', nothing),
+  ptxRow('applypriority', '.space=global?.L2::evict_normal', '[] u32', nothing),
+  ptxRow('createpolicy', `.fractional${PRIORITIES}`, '=b64 f32?', noPolicy),
+  ptxRow('createpolicy', `.range.space=global?${PRIORITIES}`, '=b64 [] u32 u32', noPolicy),
+  ptxRow('createpolicy', '.cvt.L2.b64', '=b64 b64', noPolicy),
+  ptxRow('cvta', `${SPACES}.type=u32|u64`, '=type type', convertAddress),
+  ptxRow('cvta', `.dir=to${SPACES}.type=u32|u64`, '=type type', convertAddress),
+  ptxRow('isspacep', '.space=global|local|shared|shared::cta|shared::cluster|const|param|param::entry|param::func', '=pred u64', isInSpace),
   ptxRow('membar', '.level=cta|gl|sys', '', (b) => b.fence()),
   ptxRow('fence', '.order=sc|acq_rel|acquire|release?.scope=@scope', '', (b) => b.fence()),
+  ptxRow('fence', '.proxy.kind=alias|async.space=global|shared::cta|shared::cluster?', '', (b) => b.fence()),
+  ptxRow('fence', '.mbarrier_init.release.cluster', '', (b) => b.fence()),
+  ptxRow('membar', '.proxy.alias', '', (b) => b.fence()),
 ];
 
-const ORDERS = '.order=@order?.scope=@scope?.space=global|shared|shared::cta?';
+const PLACE = `${CONTEXT}.space=global|shared|shared::cta?`;
+const GLOBAL = `${CONTEXT}.space=global?`;
+const HALVES = 'f16|f16x2|bf16|bf16x2';
 const OPERATIONS = [
-  '.op=and|or|xor|exch.type=b32|b64',
+  '.op=and|or|xor.type=b32|b64',
   '.op=add.type=u32|s32|u64|s64|f32|f64',
   '.op=inc|dec.type=u32',
   '.op=min|max.type=u32|s32|u64|s64',
+  `.op=add.noftz.type=${HALVES}`,
 ];
+/** Longer ones have more operands than an instruction of the machine. */
+const VECTORS = ['.op=add.vec=v2.type=f32', `.op=add|min|max.noftz.vec=v2.type=${HALVES}`];
+const ATOMIC = { className: 'atomic' } as const;
+
+/** The words of an operation, and behind its name those of a policy for caches. */
+const hinted = (operation: string, words: string): string => operation.replace(/^(\.op=[^.]+(\.noftz)?)/, `$1${words}`);
 
 // biome-ignore format: one row per line, as the tables of the manual
 const ATOMIC_ROWS: readonly PtxRow[] = [
-  ...OPERATIONS.map((operation) => ptxRow('atom', `${ORDERS}${operation}`, '=type [] type', atomic, { className: 'atomic' })),
-  ptxRow('atom', `${ORDERS}.op=cas.type=b32|b64`, '=type [] type type', atomic, { className: 'atomic' }),
-  ...OPERATIONS.map((operation) => ptxRow('red', `${ORDERS}${operation}`, '[] type', reduce, { className: 'atomic' })),
+  ...HINTS.flatMap(({ words, operands }) => [
+    ...OPERATIONS.flatMap((operation) => [
+      ptxRow('atom', `${PLACE}${hinted(operation, words)}`, `=type [] type${operands}`, atomic, ATOMIC),
+      ptxRow('red', `${PLACE}${hinted(operation, words)}`, `[] type${operands}`, reduce, ATOMIC),
+    ]),
+    ...VECTORS.flatMap((operation) => [
+      ptxRow('atom', `${GLOBAL}${hinted(operation, words)}`, `=type*vec [] type*vec${operands}`, atomic, ATOMIC),
+      ptxRow('red', `${GLOBAL}${hinted(operation, words)}`, `[] type*vec${operands}`, reduce, ATOMIC),
+    ]),
+    ptxRow('atom', `${PLACE}.op=exch${words}.type=b32|b64`, `=type [] type${operands}`, atomic, ATOMIC),
+    ptxRow('atom', `${PLACE}.op=cas${words}.type=b16|b32|b64`, `=type [] type type${operands}`, atomic, ATOMIC),
+  ]),
 ];
 
 export const MEMORY_ROWS: readonly PtxRow[] = [

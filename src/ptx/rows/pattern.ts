@@ -25,6 +25,8 @@ const LISTS: Readonly<Record<string, string>> = {
   orderedFloat: 'eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan',
   order: 'weak|relaxed|acquire|release|acq_rel|volatile|mmio',
   scope: 'cta|cluster|gpu|sys',
+  evict: 'L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate',
+  evict2: 'L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last',
   space: 'global|shared|shared::cta|local|const|param|param::entry|param::func',
 };
 

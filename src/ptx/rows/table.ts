@@ -1,5 +1,6 @@
 /** All rows, and the form of an opcode. */
 import { APPROXIMATE_ROWS } from './approximate.ts';
+import { BIT_ROWS } from './bits.ts';
 import { COMPARE_ROWS } from './compare.ts';
 import { CONTROL_ROWS } from './control.ts';
 import { CONVERT_ROWS } from './convert.ts';
@@ -8,10 +9,13 @@ import { INTEGER_ROWS } from './integer.ts';
 import { MEMORY_ROWS } from './memory.ts';
 import { NARROW_ROWS } from './narrow.ts';
 import type { Form, PtxRow } from './row.ts';
+import { VIDEO_ROWS } from './video.ts';
 import { WARP_ROWS } from './warp.ts';
 
 export const PTX_ROWS: readonly PtxRow[] = [
   ...INTEGER_ROWS,
+  ...BIT_ROWS,
+  ...VIDEO_ROWS,
   ...FLOAT_ROWS,
   ...APPROXIMATE_ROWS,
   ...CONVERT_ROWS,

@@ -9,8 +9,6 @@ import type { PtxBuilder } from './builder.ts';
 import { type PtxRow, ptxRow } from './row.ts';
 
 const LANES = 32;
-/** Where the source of a match stands among its operands. */
-const SOURCE = 2;
 
 const activeLanes = (b: PtxBuilder): Value => b.low(b.state('exec'));
 const bitOf = (b: PtxBuilder, mask: Value, lane: Value): Value => b.ne(b.and(b.shrU(mask, lane), b.i32(1)), b.i32(0));
@@ -38,44 +36,53 @@ function shuffle(b: PtxBuilder): void {
   if (!b.isAbsent(1)) b.write(1, isWithin);
 }
 
-/** Into a scalar: each lane reads it with the next instruction. */
-function vote(b: PtxBuilder): void {
-  const yes = b.low(b.ballot(b.op('i1.and', b.read(1), b.guard ?? b.i1(true))));
-  const no = b.low(b.ballot(b.op('i1.and', b.not(b.read(1)), b.guard ?? b.i1(true))));
+/** Lanes that vote for it, into a scalar: each lane reads it with the next instruction. */
+const vote = (b: PtxBuilder): void => b.setScalar(0, b.low(b.ballot(b.op('i1.and', b.read(1), b.guard ?? b.i1(true)))));
+
+/** What a vote comes to for the lanes that a lane names as members: others may have voted at the same time. */
+function voted(b: PtxBuilder): void {
+  const members = b.and(b.read(2), activeLanes(b));
+  const yes = b.and(b.read(1), members);
   const outcomes: Readonly<Record<string, () => Value>> = {
     ballot: () => yes,
-    any: () => b.boolToI32(b.not(b.isZero(yes))),
-    all: () => b.boolToI32(b.isZero(no)),
-    uni: () => b.boolToI32(b.op('i1.or', b.isZero(yes), b.isZero(no))),
+    any: () => b.not(b.isZero(yes)),
+    all: () => b.eq(yes, members),
+    uni: () => b.op('i1.or', b.isZero(yes), b.eq(yes, members)),
   };
-  b.setScalar(0, outcomes[b.modifiers['mode']!]!());
+  b.write(0, outcomes[b.modifiers['mode']!]!());
 }
 
 /** Lanes of the mask that have the same value. */
-function equalLanes(b: PtxBuilder, members: Value): Value {
-  const value = b.read(SOURCE);
+function equalLanes(b: PtxBuilder, source: number, members: Value): Value {
+  const value = b.read(source);
+  const isWide = value.type === 'i64';
   const mask = b.and(members, activeLanes(b));
   let same = b.i32(0);
   for (let lane = 0; lane < LANES; lane++) {
-    const other = laneValue(b, SOURCE, lane);
-    same = b.select(b.eq(other, value), b.or(same, b.i32(1 << lane)), same);
+    const low = b.eq(laneValue(b, source, lane), isWide ? b.low(value) : value);
+    const isSame = isWide ? b.op('i1.and', low, b.eq(laneValue(b, source, lane, 1), b.high(value))) : low;
+    same = b.select(isSame, b.or(same, b.i32(1 << lane)), same);
   }
   return b.and(same, mask);
 }
 
-/** The value of a source in one lane. */
-function laneValue(b: PtxBuilder, index: number, lane: number): Value {
-  if (b.operands[index]?.kind !== 'register') return b.read(index);
-  return b.fromLane(index, b.add(b.and(b.laneId(), b.i32(0)), b.i32(lane)));
+/** A dword of a source in one lane. */
+function laneValue(b: PtxBuilder, index: number, lane: number, dword: 0 | 1 = 0): Value {
+  if (b.operands[index]?.kind === 'register') {
+    return b.fromLane(index, b.add(b.and(b.laneId(), b.i32(0)), b.i32(lane)), dword);
+  }
+  const value = b.read(index);
+  if (value.type !== 'i64') return value;
+  return dword === 0 ? b.low(value) : b.high(value);
 }
 
 function matchAny(b: PtxBuilder): void {
-  b.write(0, equalLanes(b, b.read(3)));
+  b.write(0, equalLanes(b, 1, b.read(2)));
 }
 
 function matchAll(b: PtxBuilder): void {
   const members = b.and(b.read(3), activeLanes(b));
-  const isAll = b.eq(equalLanes(b, members), members);
+  const isAll = b.eq(equalLanes(b, 2, members), members);
   b.write(0, b.select(isAll, members, b.i32(0)));
   if (!b.isAbsent(1)) b.write(1, isAll);
 }
@@ -150,15 +157,19 @@ const NARROW =
 const ROWS: readonly PtxRow[] = [
   ptxRow('activemask', '.b32', '=b32', (b) => b.write(0, activeLanes(b))),
   ptxRow('shfl', '.sync.mode=up|down|bfly|idx.b32', '=b32 |=pred? b32 u32 u32 b32', shuffle, { meeting: { members: 5 } }),
-  ptxRow('match', '.any.sync.type=b32', '=b32 |=pred? type b32', matchAny, { meeting: { members: 3 } }),
-  ptxRow('match', '.all.sync.type=b32', '=b32 |=pred? type b32', matchAll, { meeting: { members: 3 } }),
+  ptxRow('match', '.any.sync.type=b32|b64', '=b32 type b32', matchAny, { meeting: { members: 2 } }),
+  ptxRow('match', '.all.sync.type=b32|b64', '=b32 |=pred? type b32', matchAll, { meeting: { members: 3 } }),
   ptxRow('redux', '.sync.op=add|min|max.type=u32|s32', '=type type b32', reduceLanes, { meeting: { members: 2 } }),
   ptxRow('redux', '.sync.op=and|or|xor.type=b32', '=type type b32', reduceLanes, { meeting: { members: 2 } }),
   ptxRow('elect', '.sync', '=b32 |=pred b32', elect, { meeting: { members: 2 } }),
   ptxRow('bar', '.warp.sync', 'b32', (b) => b.fence(), { meeting: { members: 0 } }),
+  ptxRow('shfl', '.mode=up|down|bfly|idx.b32', '=b32 |=pred? b32 u32 u32', shuffle),
   ptxRow('vote', '.sync.mode=ballot.type=b32', '=type pred b32', () => {}, { expansion: 'vote', meeting: { members: 2 } }),
   ptxRow('vote', '.sync.mode=any|all|uni.type=pred', '=type pred b32', () => {}, { expansion: 'vote', meeting: { members: 2 } }),
-  ptxRow('wave_vote', '.mode=ballot|any|all|uni', '=b32 pred', vote, { isInternal: true }),
+  ptxRow('vote', '.mode=ballot.type=b32', '=type pred', () => {}, { expansion: 'vote' }),
+  ptxRow('vote', '.mode=any|all|uni.type=pred', '=type pred', () => {}, { expansion: 'vote' }),
+  ptxRow('wave_vote', '', '=b32 pred', vote, { isInternal: true }),
+  ptxRow('wave_voted', '.mode=ballot|any|all|uni.type=b32|pred', '=type b32 b32', voted, { isInternal: true }),
   ptxRow('wave_apart', '', 'b32 b32 ->', apart, { isInternal: true, control: 'conditional' }),
   ptxRow('special', `.name=${NARROW}`, '=b32', special, { isInternal: true }),
   ptxRow('special', '.name=clock64|globaltimer', '=b64', special, { isInternal: true }),
