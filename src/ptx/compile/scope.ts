@@ -63,6 +63,7 @@ export class Scope {
     const type = text.slice(1);
     if (!isType(type)) throw this.#source.error(offset, `registers of type ${text}`, 'UNSUPPORTED');
     const length = Number(vector?.slice(2) ?? 1);
+    if (length > 4) throw this.#source.error(offset, `registers of type ${vector}${text}`, 'UNSUPPORTED');
     for (const { name, count } of names) {
       if (vector !== undefined && count !== undefined) {
         throw this.#source.error(offset, `a range of registers of type ${vector}${text}`, 'UNSUPPORTED');

@@ -1,7 +1,7 @@
 /** Instructions of the text as instructions of the machine. */
 import { PLACES } from '../machine/places.ts';
 import { bitsOf, type PtxType } from '../machine/types.ts';
-import { countOf, type OperandRule, typeOf } from '../rows/operand-spec.ts';
+import { countOf, type OperandRule, typeOf, vectorOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
@@ -123,7 +123,7 @@ function machineOperands(context: Context, form: Form, spec: OperandRule, operan
   }
   const type = typeOf(spec, form.modifiers);
   const count = countOf(spec, form.modifiers);
-  const isVector = spec.vector !== undefined && form.modifiers[spec.vector] !== undefined;
+  const isVector = vectorOf(spec, form.modifiers) !== undefined;
   const elements = reader.elementsOf(operand);
   if ((elements !== undefined) !== isVector || (elements?.length ?? 1) !== count)
     reader.fail(operand.offset, 'an operand');
@@ -163,6 +163,31 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     return [
       lir('wave_vote', [PLACES.vote, predicate!], offset, { guard }),
       lir(`wave_voted.${mode}.${type}`, [to!, PLACES.vote, members], offset, { guard }),
+    ];
+  },
+  // Copies are done when the next instruction begins.
+  copy: ({ scoped, guard, source }, operands) => {
+    const { offset, operands: given } = scoped.instruction;
+    const [toBase, toOffset, fromBase, fromOffset, size, some] = operands;
+    const sourceSize = given.length > 3 ? some : constant(-1);
+    const sizeBytes = size?.kind === 'constant' ? Number(size.value) : 0;
+    if (![4, 8, 16].includes(sizeBytes)) throw source.error(offset, 'a copy of other than 4, 8 or 16 bytes');
+    const all = [toBase!, toOffset!, fromBase!, fromOffset!, sourceSize!];
+    return [lir(`wave_copy.b${sizeBytes}`, all, offset, { guard })];
+  },
+  // The destinations may be sources, too.
+  product: ({ scoped }, operands) => {
+    const { form, scope, instruction } = scoped;
+    const { left, right } = form.modifiers;
+    const registers = countOf(form.row.operands[2]!, form.modifiers);
+    const [results, factors, sums] = [operands.slice(0, 4), operands.slice(4, -4), operands.slice(-4)];
+    const computed = results.map(() => scope.temporary('b32').register);
+    return [
+      ...computed.map((register, i) => {
+        const all = [register, ...factors, sums[i]!];
+        return lir(`wave_mma.h${registers}.${left}.${right}.i${i}`, all, instruction.offset);
+      }),
+      ...computed.map((register, i) => lir('mov.b32', [results[i]!, register], instruction.offset)),
     ];
   },
   move: (context) => move(context),

@@ -152,8 +152,23 @@ export class PtxBuilder extends Builder {
   }
 
   /** The row of an operand in the lane that each lane names. */
-  fromLane(index: number, lane: Value, dword: 0 | 1 = 0): Value {
-    return this.gather({ operand: this.#placed[index]!.first, dword }, lane);
+  fromLane(index: number, lane: Value, { element = 0, dword = 0 } = {}): Value {
+    return this.gather({ operand: this.#placed[index]!.first + element, dword }, lane);
+  }
+
+  /** Whether an operand, or an element of one, is none that is the same for all lanes. */
+  isRegister(index: number, element = 0): boolean {
+    const at = this.operands[this.#placed[index]!.first + element];
+    return at?.kind === 'register' && at.file !== 'scalar';
+  }
+
+  /** The address that an operand has in the lane that each lane names. */
+  addressInLane(index: number, lane: Value): Value {
+    const { base, offset } = this.address(index);
+    if (!this.isRegister(index)) return this.add(base.type === 'i64' ? base : this.zext64(base), offset);
+    const low = this.fromLane(index, lane);
+    if (base.type !== 'i64') return this.add(low, this.low(offset));
+    return this.add(this.pack(low, this.fromLane(index, lane, { dword: 1 })), offset);
   }
 
   float(type: PtxType): FloatBuilder | F32Builder | F16Builder {

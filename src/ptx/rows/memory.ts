@@ -31,9 +31,8 @@ interface NamePlace {
  * Kernel parameters are in global memory, at an address of the wave, or at one that a register holds; those
  * of functions are in private memory.
  */
-function placeOf(b: PtxBuilder, index: number): NamePlace {
+function placeOf(b: PtxBuilder, index: number, named = b.modifiers['space']): NamePlace {
   const { base, offset, isWave } = b.address(index);
-  const named = b.modifiers['space'];
   const isOwn = named === 'param::func';
   const isParameter = isWave || (base.type === 'i64' && named?.startsWith('param') && !isOwn);
   const space = isParameter ? 'global' : named === undefined ? 'flat' : (OFFSET_SPACES[named] ?? 'global');
@@ -114,6 +113,24 @@ const fenceAfter = (b: PtxBuilder): void => {
   if (isOrdered(b)) b.fence();
 };
 const fenceBefore = fenceAfter;
+
+/** From global to shared memory; of what lies behind the source's size zeros are stored. */
+function copy(b: PtxBuilder): void {
+  const sizeBytes = Number(b.modifiers['size']!.slice(1));
+  const [to, from] = [placeOf(b, 0, 'shared'), placeOf(b, 1, 'global')];
+  const sourceSize = b.read(2);
+  const dwords = Array.from({ length: sizeBytes / 4 }, (_, i) => {
+    const isThere = b.ltU(b.i32(4 * i), sourceSize);
+    const predicate = b.guard ? b.op('i1.and', isThere, b.guard) : isThere;
+    // Each lane makes its own access, whatever is the same for all.
+    const address = b.add(advanced(b, from.address, 4 * i), b.zext64(b.and(b.laneId(), b.i32(0))));
+    const [dword] = b.load(from.space, 4, address, { predicate });
+    const rest = b.sub(sourceSize, b.i32(4 * i));
+    const mask = b.sub(b.shl(b.i32(1), b.shl(rest, 3)), b.i32(1));
+    return b.select(b.ltU(rest, b.i32(4)), b.and(dword!, mask), dword!);
+  });
+  b.store(to.space, sizeBytes, to.address, dwords, b.guard ? { predicate: b.guard } : {});
+}
 
 type Update = (b: Builder, old: Value, data: Value, compare: Value, type: PtxType) => Value;
 
@@ -276,6 +293,11 @@ const ROWS: readonly PtxRow[] = [
     ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
   ]),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
+  ptxRow('cp', `.async.cache=ca|cg.space=shared|shared::cta.global${SIZES}`, '[] [] u32 u32?', nothing, { expansion: 'copy' }),
+  ptxRow('cp', '.async.commit_group', '', nothing),
+  ptxRow('cp', '.async.wait_group', 'u32', nothing),
+  ptxRow('cp', '.async.wait_all', '', nothing),
+  ptxRow('wave_copy', '.size=b4|b8|b16', '[] [] u32', copy, { isInternal: true }),
   ptxRow('prefetch', '.space=global|local?.level=L1|L2', '[]', nothing),
   ptxRow('prefetch', '.space=global.level=L2::evict_last|L2::evict_normal', '[]', nothing),
   ptxRow('prefetchu', '.L1', '[]', nothing),

@@ -11,7 +11,10 @@ export interface OperandRule {
   readonly kind: 'write' | 'read' | 'address' | 'target';
   /** A type, or the modifier that names it. */
   readonly type: string;
-  /** The operand is a vector with as many elements as this modifier says (`v2`), a value without it. */
+  /**
+   * The operand is a vector with as many elements as this modifier says (`v2`), a value without it; or with
+   * as many in all forms (`x2`).
+   */
   readonly vector: string | undefined;
   /** It may be left out. */
   readonly isOptional: boolean;
@@ -28,9 +31,13 @@ export function typeOf({ type }: Pick<OperandRule, 'type'>, modifiers: Modifiers
   return name;
 }
 
+/** `v2` of an operand that is a vector of two elements in a form; undefined for a single value. */
+export const vectorOf = ({ vector }: Pick<OperandRule, 'vector'>, modifiers: Modifiers): string | undefined =>
+  vector === undefined || /^x\d$/.test(vector) ? vector : modifiers[vector];
+
 /** Elements of an operand in a form. */
-export const countOf = ({ vector }: Pick<OperandRule, 'vector'>, modifiers: Modifiers): number =>
-  vector === undefined ? 1 : Number((modifiers[vector] ?? 'v1').slice(1));
+export const countOf = (spec: Pick<OperandRule, 'vector'>, modifiers: Modifiers): number =>
+  Number((vectorOf(spec, modifiers) ?? 'v1').slice(1));
 
 /** Operands of the machine that one of a row takes. A target is none. */
 export function machineOperands(spec: OperandRule, modifiers: Modifiers): number {

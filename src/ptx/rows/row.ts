@@ -13,7 +13,16 @@ export type PtxClass = (typeof PTX_CLASSES)[number];
 export type FunctionFlow = 'branch' | 'indexed' | 'return' | 'exit' | 'call';
 
 /** Instructions that become others of the machine: see the compiler's table. */
-export type Expansion = 'barrier' | 'nap' | 'vote' | 'move' | 'alloca' | 'stacksave' | 'stackrestore';
+export type Expansion =
+  | 'barrier'
+  | 'nap'
+  | 'vote'
+  | 'move'
+  | 'alloca'
+  | 'stacksave'
+  | 'stackrestore'
+  | 'copy'
+  | 'product';
 
 /** Which lanes have to come here together: all that have not ended, or those that an operand names. */
 export type Meeting = 'all' | { readonly members: number };

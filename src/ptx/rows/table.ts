@@ -6,6 +6,7 @@ import { CONTROL_ROWS } from './control.ts';
 import { CONVERT_ROWS } from './convert.ts';
 import { FLOAT_ROWS } from './float.ts';
 import { INTEGER_ROWS } from './integer.ts';
+import { PRODUCT_ROWS } from './matrix.ts';
 import { MEMORY_ROWS } from './memory.ts';
 import { NARROW_ROWS } from './narrow.ts';
 import type { Form, PtxRow } from './row.ts';
@@ -24,6 +25,7 @@ export const PTX_ROWS: readonly PtxRow[] = [
   ...MEMORY_ROWS,
   ...CONTROL_ROWS,
   ...WARP_ROWS,
+  ...PRODUCT_ROWS,
 ];
 
 const ROWS_BY_NAME = Map.groupBy(PTX_ROWS, ({ name }) => name);

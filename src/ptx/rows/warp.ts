@@ -36,10 +36,10 @@ function shuffle(b: PtxBuilder): void {
   if (!b.isAbsent(1)) b.write(1, isWithin);
 }
 
-/** Lanes that vote for it, into a scalar: each lane reads it with the next instruction. */
+/** Lanes that vote for it, into a scalar: each lane reads that with the next instruction. */
 const vote = (b: PtxBuilder): void => b.setScalar(0, b.low(b.ballot(b.op('i1.and', b.read(1), b.guard ?? b.i1(true)))));
 
-/** What a vote comes to for the lanes that a lane names as members: others may have voted at the same time. */
+/** What a vote comes to for the members that a lane names: others may have voted at the same time. */
 function voted(b: PtxBuilder): void {
   const members = b.and(b.read(2), activeLanes(b));
   const yes = b.and(b.read(1), members);
@@ -69,7 +69,7 @@ function equalLanes(b: PtxBuilder, source: number, members: Value): Value {
 /** A dword of a source in one lane. */
 function laneValue(b: PtxBuilder, index: number, lane: number, dword: 0 | 1 = 0): Value {
   if (b.operands[index]?.kind === 'register') {
-    return b.fromLane(index, b.add(b.and(b.laneId(), b.i32(0)), b.i32(lane)), dword);
+    return b.fromLane(index, b.add(b.and(b.laneId(), b.i32(0)), b.i32(lane)), { dword });
   }
   const value = b.read(index);
   if (value.type !== 'i64') return value;
