@@ -20,6 +20,7 @@ import {
   type Relocation,
   sharedFunctions,
 } from '../ptx/compile/module.ts';
+import { SharedLayout } from '../ptx/compile/shared-layout.ts';
 import { type StackNeeds, stackNeeds } from '../ptx/compile/stack-needs.ts';
 import { parseSource } from '../ptx/text/parser.ts';
 import { PtxSource } from '../ptx/text/source.ts';
@@ -226,7 +227,8 @@ function compileAll(
   const shared = parsed.flatMap(({ module }) => [...sharedFunctions(module)]);
   const [seen, names] = [new Set<string>(), new Set(wanted)];
   for (const name of shared) (seen.has(name) ? names : seen).add(name);
-  return parsed.map(({ source, module }) => ({ source, image: compileModule(source, module, names) }));
+  const layout = new SharedLayout(parsed);
+  return parsed.map((part) => ({ source: part.source, image: compileModule(part, layout, names) }));
 }
 
 function undefinedSymbol({ image, source }: Loaded, { symbol, textOffset }: Relocation): WavewrightError {

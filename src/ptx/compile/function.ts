@@ -14,6 +14,7 @@ import { type BodyParts, linearize } from './linearize.ts';
 import { type Lir, lir } from './lir.ts';
 import { type PlacedCode, placeCode } from './place.ts';
 import { type DeclaredRegister, type ModuleNames, Scope } from './scope.ts';
+import type { SharedLayout } from './shared-layout.ts';
 import {
   CALL_HEADER_BYTES,
   type CallSignature,
@@ -37,8 +38,7 @@ export interface CompiledFunction {
 export interface ModuleParts {
   readonly source: PtxSource;
   readonly names: ModuleNames;
-  /** The offset of a variable in shared memory. */
-  placeShared(variable: Variable): number;
+  readonly shared: SharedLayout;
 }
 
 /** A parameter of a kernel, by its offset in the block of parameters. */
@@ -176,7 +176,7 @@ class FunctionCompiler {
     const { source } = this.#module;
     const { space, name, offset } = variable;
     if (space.startsWith('.shared')) {
-      scope.define(name, { kind: 'shared', offset: this.#module.placeShared(variable) });
+      scope.define(name, { kind: 'shared', offset: this.#module.shared.offsetOf(variable) });
       return;
     }
     if (space !== '.local' && space !== '.param') {

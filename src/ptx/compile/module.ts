@@ -14,6 +14,7 @@ import { compileFunction, type EntryParameter, kernelParameters } from './functi
 import { KERNEL_HEADER_BYTES, type KernelHeader, writeKernelHeader } from './kernel-header.ts';
 import type { PlacedLine } from './place.ts';
 import type { NamePlace } from './scope.ts';
+import { SharedLayout, type SharedModule } from './shared-layout.ts';
 import { callSignature, variableExtent } from './signature.ts';
 
 /** A place that holds the address of a symbol. `sizeBytes`: of the part of it that goes there. */
@@ -100,7 +101,6 @@ export interface PtxImage {
 const ALIGNMENT = 16;
 const MAX_IMAGE_BYTES = 2 ** 30;
 const MAX_THREADS = 1024;
-const MAX_SHARED_BYTES = 65_536;
 
 const BINDINGS: Readonly<Record<string, LinkBinding>> = { '.visible': 'global', '.weak': 'weak', '.common': 'common' };
 const bindingOf = ({ linkage }: { readonly linkage: string | undefined }): LinkBinding =>
@@ -115,12 +115,16 @@ const bindingOf = ({ linkage }: { readonly linkage: string | undefined }): LinkB
  */
 export function compilePtx(text: string, name: string, wanted?: ReadonlySet<string>): PtxImage {
   const source = new PtxSource(text, name);
-  return compileModule(source, parseSource(source), wanted);
+  const parsed = { source, module: parseSource(source) };
+  return compileModule(parsed, new SharedLayout([parsed]), wanted);
 }
 
-/** As `compilePtx`, of a text that is parsed. */
-export const compileModule = (source: PtxSource, module: PtxModule, wanted?: ReadonlySet<string>): PtxImage =>
-  new ModuleCompiler(source, module).compile(wanted);
+/** As `compilePtx`, of a text that is parsed; `shared`: of all that are linked with each other. */
+export const compileModule = (
+  parsed: SharedModule,
+  shared: SharedLayout,
+  wanted: ReadonlySet<string> | undefined,
+): PtxImage => new ModuleCompiler(parsed, shared).compile(wanted);
 
 /** Names of functions that a module shares with others, or leaves to them. */
 export const sharedFunctions = ({ items }: PtxModule): ReadonlySet<string> =>
@@ -145,14 +149,15 @@ class ModuleCompiler {
   readonly #relocations: Relocation[] = [];
   readonly #lines: ImageLine[] = [];
   readonly #parts: { readonly offset: number; readonly bytes: Uint8Array }[] = [];
-  readonly #headers: { readonly offset: number; readonly header: Omit<KernelHeader, 'sharedBytes'> }[] = [];
+  readonly #headers: { readonly offset: number; readonly header: KernelHeader }[] = [];
   readonly #aliases: Pick<Alias, 'name' | 'target'>[] = [];
   #size = 0;
-  #sharedBytes = 0;
+  readonly #shared: SharedLayout;
 
-  constructor(source: PtxSource, module: PtxModule) {
+  constructor({ source, module }: SharedModule, shared: SharedLayout) {
     this.#source = source;
     this.#module = module;
+    this.#shared = shared;
   }
 
   compile(wanted: ReadonlySet<string> | undefined): PtxImage {
@@ -164,25 +169,18 @@ class ModuleCompiler {
     for (const item of items) if (item.kind === 'function') this.#declareFunction(item);
     for (const item of items) if (item.kind === 'alias') this.#declareAlias(item);
     this.#compileFunctions(wanted);
-    if (this.#sharedBytes > MAX_SHARED_BYTES) {
-      const what = `${this.#sharedBytes} bytes of shared memory, at most ${MAX_SHARED_BYTES} are supported`;
-      throw new WavewrightError('LIMIT_EXCEEDED', what, { file: this.#source.name });
-    }
     const { name } = this.#source;
     return {
       ...{ name, module: this.#module, bytes: this.#bytes(), functions: this.#functions, symbols: this.#symbols },
-      // Dynamic shared memory lies behind that of all variables.
-      kernels: this.#kernels.map((kernel) => ({ ...kernel, sharedSizeBytes: this.#sharedBytes })),
-      ...{ relocations: this.#relocations, lines: this.#lines },
+      ...{ kernels: this.#kernels, relocations: this.#relocations, lines: this.#lines },
     };
   }
 
   #bytes(): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(this.#size);
     for (const { offset, bytes: part } of this.#parts) bytes.set(part, offset);
-    const sharedBytes = this.#sharedBytes;
     for (const { offset, header } of this.#headers) {
-      writeKernelHeader(bytes.subarray(offset, offset + KERNEL_HEADER_BYTES), { ...header, sharedBytes });
+      writeKernelHeader(bytes.subarray(offset, offset + KERNEL_HEADER_BYTES), header);
     }
     const view = new DataView(bytes.buffer);
     const offsets = new Map(this.#functions.map(({ name, offset }) => [name, offset]));
@@ -242,7 +240,7 @@ class ModuleCompiler {
   #declare(variable: Variable): void {
     const { space, name, linkage, offset, initializer } = variable;
     if (space.startsWith('.shared')) {
-      this.#names.set(name, { kind: 'shared', offset: this.#shared(variable) });
+      this.#names.set(name, { kind: 'shared', offset: this.#shared.offsetOf(variable) });
       return;
     }
     if (space !== '.global' && space !== '.const') {
@@ -254,14 +252,6 @@ class ModuleCompiler {
     const place = this.#place(sizeBytes, alignmentBytes);
     this.#symbols.push({ name, offset: place, sizeBytes, binding: bindingOf(variable) });
     if (initializer) this.#initialize(variable, initializer, place, sizeBytes);
-  }
-
-  /** The offset in shared memory. One of open size is where dynamic memory begins. */
-  #shared(variable: Variable): number {
-    const { sizeBytes, alignmentBytes } = variableExtent(variable, this.#source);
-    const offset = alignUp(this.#sharedBytes, Math.max(alignmentBytes, variable.linkage === '.extern' ? ALIGNMENT : 1));
-    this.#sharedBytes = variable.linkage === '.extern' ? offset : offset + sizeBytes;
-    return offset;
   }
 
   #initialize(variable: Variable, initializer: Initializer, place: number, sizeBytes: number): void {
@@ -291,10 +281,7 @@ class ModuleCompiler {
 
   /** Compiles a kernel, whose code stands behind a header, or a function; names that it uses. */
   #function(item: PtxFunction): readonly string[] {
-    const compiled = compileFunction(
-      { source: this.#source, names: this.#names, placeShared: (variable) => this.#shared(variable) },
-      item,
-    );
+    const compiled = compileFunction({ source: this.#source, names: this.#names, shared: this.#shared }, item);
     const headerBytes = item.isEntry ? KERNEL_HEADER_BYTES : 0;
     const sizeBytes = headerBytes + compiled.code.sizeBytes;
     const offset = this.#place(sizeBytes, ALIGNMENT);
@@ -315,13 +302,14 @@ class ModuleCompiler {
     });
     if (!item.isEntry) return used;
     const { parameters, end } = kernelParameters(this.#source, item.parameters);
+    const sharedBytes = this.#shared.bytesOf(item);
     this.#headers.push({
       offset,
-      header: { vectorRows, accumulatorRows, parameterBytes: end, privateBytes: frameBytes },
+      header: { vectorRows, accumulatorRows, parameterBytes: end, privateBytes: frameBytes, sharedBytes },
     });
     this.#kernels.push({
       ...{ name: item.name, offset, sizeBytes, parameters: parameters.map(imageParameter), parametersSizeBytes: end },
-      ...{ sharedSizeBytes: 0, registerCount: vectorRows + accumulatorRows, ...launchBounds(item) },
+      ...{ sharedSizeBytes: sharedBytes, registerCount: vectorRows + accumulatorRows, ...launchBounds(item) },
     });
     return used;
   }
