@@ -52,6 +52,11 @@ export class AmdgpuProgram implements LoadedProgram {
     return { init: 'amdgcn.device.init', fini: 'amdgcn.device.fini' };
   }
 
+  findKernel(name: string): KernelSymbol | undefined {
+    const symbol = this.#executable.findSymbol(`${name}.kd`);
+    return symbol?.kind === 'kernel' ? symbol : undefined;
+  }
+
   findSymbol(name: string): { readonly address: bigint; readonly sizeBytes: number } | undefined {
     return this.#executable.findSymbol(name);
   }

@@ -40,6 +40,8 @@ export interface LoadedProgram extends Disposable {
    * leaves that to them.
    */
   constructorKernels(generation: Generation | undefined): { readonly init: string; readonly fini: string } | undefined;
+  /** A kernel that others can name: a local one is not to be found. */
+  findKernel(name: string): ProgramKernel | undefined;
   /** A variable of the program by its name. */
   findSymbol(name: string): { readonly address: bigint; readonly sizeBytes: number } | undefined;
   /** Bytes of the loaded image; undefined where the range is not inside it. */

@@ -34,8 +34,8 @@ export class ProgramImage {
     this.end = this.#requireKernel('_end');
     this.generation = detectGeneration((symbol) => program.findSymbol(symbol)?.sizeBytes);
     const names = program.constructorKernels(this.generation);
-    this.init = names && this.#kernel(names.init);
-    this.fini = names && this.#kernel(names.fini);
+    this.init = names && this.program.findKernel(names.init);
+    this.fini = names && this.program.findKernel(names.fini);
   }
 
   /** Lanes of the widest wave of the image: packets are made for it. */
@@ -93,12 +93,8 @@ export class ProgramImage {
     return this.program.findSymbol(CLOCK_SYMBOL) !== undefined;
   }
 
-  #kernel(name: string): ProgramKernel | undefined {
-    return this.program.kernels.find((kernel) => kernelName(kernel) === name);
-  }
-
   #requireKernel(name: string): ProgramKernel {
-    const kernel = this.#kernel(name);
+    const kernel = this.program.findKernel(name);
     if (kernel !== undefined) return kernel;
     const found = this.program.kernels.map(kernelName);
     const start = 'a program needs _begin, _start and _end, which the start-up code of the C library has';

@@ -45,6 +45,10 @@ export class PtxProgram implements LoadedProgram {
     return generation?.name === 'P23' ? { init: 'nvptx$device$init', fini: 'nvptx$device$fini' } : undefined;
   }
 
+  findKernel(name: string): PtxProgramKernel | undefined {
+    return this.kernels.find((kernel) => kernel.name === name);
+  }
+
   findSymbol(name: string): { readonly address: bigint; readonly sizeBytes: number } | undefined {
     return this.#executable.symbols.get(name);
   }

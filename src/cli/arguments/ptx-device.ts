@@ -14,8 +14,7 @@ export function choosePtx(
   device: string | undefined,
   images: readonly NvptxImage[],
 ): { readonly name: string; readonly picked: readonly PickedPtx[] } {
-  const [, processor] = (device ?? 'ptx').split(':');
-  if (processor !== undefined) return { name: device!, picked: pickPtx(images, processorOf(device!)) };
+  if (device !== undefined && device !== 'ptx') return { name: device, picked: pickPtx(images, processorOf(device)) };
   const picked = pickPtx(images, LAST);
   const first = PTX_PROCESSORS.find((each) => picked.every((one) => runsOn(one.processor, each)));
   return { name: `ptx:${first ?? LAST}`, picked };
