@@ -48,7 +48,7 @@ test('dispatch runs the PTX that the device has; what has none is refused with w
   for (const [argv, expected, message] of [
     [['dispatch', host, ...shape, '--device=ptx:sm_70'], 4, /host: its PTX is for sm_75, sm_80, the device is sm_70/],
     [['dispatch', host, ...shape, '--device=ptx:sm_1'], 5, /no device 'ptx:sm_1' for PTX/],
-    [['run', cubin], 4, /k\.cubin: machine code for sm_90 alone, which needs that GPU, and no PTX .*\nhint: build PTX/],
+    [['run', cubin], 4, /k\.cubin: machine code for NVIDIA GPUs alone \(sm_90\), no PTX .*\nhint: build PTX/],
     [['run', host], 3, /the image has no kernel '_begin'/],
     [['run', '--check=waits', host], 4, /--check for PTX/],
     [['run', '--tool=instruction-count', host], 4, /tools for PTX/],
@@ -70,5 +70,5 @@ test("nvptx-loader of LLVM's name takes PTX, and returns 1 for what is no progra
     env: {},
   };
   assert.equal(await runUpstreamLoader('nvptx-loader', ['--threads', '4', cubin], context), 1);
-  assert.match(said, /^loader: error: .*machine code for sm_90 alone/);
+  assert.match(said, /^loader: error: .*machine code for NVIDIA GPUs alone \(sm_90\)/);
 });

@@ -75,7 +75,7 @@ test('errors of the loader are status 1, with its prefix', async () => {
     [['--threads=0x', HELLO], /--threads takes an integer from 1/],
     [['--print-resource-usage=maybe', HELLO], /takes no value/],
     [['--blocks', '2'], /missing argument/],
-    [[cuda], /machine code for sm_\d+ alone/],
+    [[cuda], /machine code for NVIDIA GPUs alone \(sm_63\)/],
   ] as const) {
     for (const name of NAMES) {
       const { status, stdout, stderr } = await loader(name, argv);

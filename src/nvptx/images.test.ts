@@ -124,7 +124,7 @@ test('machine code and bitcode alone are refused with what to build instead', ()
   };
   assert.match(
     String(refusal(CUBIN)),
-    /^file: machine code for sm_90 alone, which needs that GPU.*clang-19.*-S, or nvcc/,
+    /^file: machine code for NVIDIA GPUs alone \(sm_90\), no PTX.*clang-19.*-S, or nvcc/,
   );
   assert.match(String(refusal(Uint8Array.from([0x42, 0x43, 0xc0, 0xde, 0, 0, 0, 0]))), /bitcode, no PTX; .*llc-19/);
 });

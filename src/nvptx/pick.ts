@@ -66,7 +66,7 @@ function noPtx(images: readonly NvptxImage[]): WavewrightError {
     });
   }
   const processors = [...new Set(images.map(({ processor }) => processor))].join(', ');
-  return new WavewrightError('UNSUPPORTED', `machine code for ${processors} alone, which needs that GPU, and no PTX`, {
+  return new WavewrightError('UNSUPPORTED', `machine code for NVIDIA GPUs alone (${processors}), no PTX`, {
     file,
     hint: 'build PTX: clang-19 --target=nvptx64-nvidia-cuda -march=sm_70 -nogpulib -S, or nvcc -arch=compute_75 (or with -gencode arch=compute_75,code=compute_75 beside others)',
   });
