@@ -25,7 +25,7 @@ const collect = (): void => void calls.push(...library.ffi.toString(inspector.hs
 const subject: Subject = {
   name: 'mock of hsa:0',
   uri: 'amdgpu://0',
-  tags: ['code-objects'],
+  tags: ['code-objects', 'native'],
   code: () => conformanceCode('gfx90a'),
 };
 const createRegistry = (): DriverRegistry => {

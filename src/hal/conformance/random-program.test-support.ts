@@ -43,6 +43,8 @@ export interface Step {
   readonly isAborted: boolean;
   /** A host call that throws. */
   readonly throws: boolean;
+  /** A dispatch that stores to where no memory is, on devices that see it. */
+  readonly faults: boolean;
 }
 
 export interface RandomProgram {
@@ -82,9 +84,19 @@ export function randomProgram(seed: number, size: number): RandomProgram {
       extra,
       isAborted: random(40) === 0,
       throws: random(8) === 0,
+      faults: random(16) === 0,
     };
   });
   return { seed, steps };
+}
+
+/** What programs run on. */
+export interface RunnerTraits {
+  readonly gpuCount: number;
+  /** Whether dispatches run code. */
+  readonly executes: boolean;
+  /** Whether code that misuses memory is stopped. */
+  readonly hasFaults: boolean;
 }
 
 /** What a step is where kernels do not reach the memory of other GPUs: it copies then, and runs nothing. */
@@ -118,7 +130,7 @@ function usesOf({ kind, target, source }: Step): {
  * The steps that make sense where they stand (no use of memory that is not there), with all that they wait
  * for: whoever used their buffers before them, those before them on their timeline, and others by chance.
  */
-export function link({ steps }: RandomProgram, gpuCount = 1): LinkedStep[] {
+export function link({ steps }: RandomProgram, { gpuCount, hasFaults }: RunnerTraits): LinkedStep[] {
   const linked: LinkedStep[] = [];
   const isThere = (buffer: number) => buffer < STATIC_BUFFERS || allocated.has(buffer);
   const allocated = new Set<number>();
@@ -136,7 +148,9 @@ export function link({ steps }: RandomProgram, gpuCount = 1): LinkedStep[] {
     for (const buffer of writes) for (const reader of readers.get(buffer) ?? []) waits.add(reader);
     for (const distance of step.extra) if (index - distance >= 0) waits.add(index - distance);
     if (timelines.has(step.timeline)) waits.add(timelines.get(step.timeline)!);
-    linked.push({ ...step, ...placed(step, gpuCount), index, waits: [...waits] });
+    const { kind, gpu } = placed(step, gpuCount);
+    const faults = step.faults && hasFaults && kind === 'dispatch';
+    linked.push({ ...step, kind, gpu, faults, index, waits: [...waits] });
     for (const buffer of reads) readers.set(buffer, [...(readers.get(buffer) ?? []), index]);
     for (const buffer of writes) {
       writers.set(buffer, index);
@@ -166,14 +180,17 @@ export interface Outcome {
   readonly files: ReadonlyMap<number, Uint8Array>;
 }
 
+/** Whether a step fails, if what it waits for does not. */
+export const failsByItself = ({ kind, isAborted, throws, faults }: LinkedStep): boolean =>
+  isAborted || faults || (kind === 'host-call' && throws);
+
 /** What comes of a program, whatever the order is in which its waits allow it to run. */
-export function modelOf(steps: readonly LinkedStep[], executes: boolean): Outcome {
+export function modelOf(steps: readonly LinkedStep[], { executes }: RunnerTraits): Outcome {
   const buffers = Array.from({ length: STATIC_BUFFERS + TRANSIENT_BUFFERS }, () => new Uint8Array(BUFFER_BYTES));
   const complete: boolean[] = [];
   const files = new Map<number, Uint8Array>();
   for (const step of steps) {
-    const isComplete =
-      !step.isAborted && !(step.kind === 'host-call' && step.throws) && step.waits.every((wait) => complete[wait]);
+    const isComplete = !failsByItself(step) && step.waits.every((wait) => complete[wait]);
     complete.push(isComplete);
     if (isComplete) apply(step, buffers, files, executes);
   }
@@ -222,7 +239,7 @@ export async function shrink(
     isSmaller = false;
     for (let i = best.steps.length - 1; i >= 0; i--) {
       const without = { ...best, steps: best.steps.toSpliced(i, 1) };
-      const simpler = { ...best.steps[i]!, extra: [], isAborted: false, throws: false };
+      const simpler = { ...best.steps[i]!, extra: [], isAborted: false, throws: false, faults: false };
       const plain = { ...best, steps: best.steps.with(i, simpler) };
       if (await fails(without)) [best, isSmaller] = [without, true];
       else if (JSON.stringify(plain) !== JSON.stringify(best) && (await fails(plain)))

@@ -1,6 +1,6 @@
 /**
  * Random programs of operations on several queues against a sequential model: bytes, files, and which
- * operations fail. A seed names a program, another one the schedule; a program that differs is made small.
+ * operations fail, by aborts, by host calls and by faults. A seed names a program, another one the schedule; a program that differs is made small.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -60,7 +60,9 @@ for (const { subject: name, gpus, count } of RUNS) {
       const schedule = scheduleOf(subject, first);
       const uri = gpus === 1 ? subject.uri : subject.uri.replace('//0', '');
       const device = await registry.open(withParameters(uri, schedule));
-      const runner = { device, mix: device.load(subject.code()).lookup('mix') };
+      const code = device.load(subject.code());
+      const storeAt = subject.tags.includes('faults') ? code.lookup('store_at') : undefined;
+      const runner = { device, mix: code.lookup('mix'), storeAt };
       for (let seed = first; seed < Math.min(count, first + BATCH); seed++) {
         const program = randomProgram(seed, SIZE);
         const found = await differences(runner, program);

@@ -11,6 +11,7 @@ import type { OrderOptions, Submission } from '../queues/submission.ts';
 import {
   BUFFER_BYTES,
   contentsOfStep,
+  failsByItself,
   homeOf,
   type LinkedStep,
   link,
@@ -24,6 +25,8 @@ import {
 export interface Runner {
   readonly device: LogicalDevice;
   readonly mix: ExecutableExport;
+  /** Stores to an address; absent where nobody stops that. */
+  readonly storeAt?: ExecutableExport | undefined;
 }
 
 class ProgramExecution {
@@ -49,7 +52,7 @@ class ProgramExecution {
     this.#buffers = Array.from({ length: STATIC_BUFFERS }, (_, i) =>
       device.allocate(BUFFER_BYTES, { ...params, deviceOrdinal: homeOf(i, device.physicalDevices.length) }),
     );
-    this.#mayFail = steps.some(({ isAborted, kind, throws }) => isAborted || (kind === 'host-call' && throws));
+    this.#mayFail = steps.some(failsByItself);
   }
 
   /** The order of submission is one that a seed chooses; only a buffer must be there before it is named. */
@@ -82,9 +85,10 @@ class ProgramExecution {
     return { complete, contents, errors };
   }
 
-  /** A failure says what it comes from: an abort or a host call that threw. */
+  /** A failure says what it comes from: an abort, a host call that threw, or a fault. */
   #oddities({ chain, origin }: HalError): string[] {
-    const isKnown = origin.name === 'AbortError' || origin.message === 'thrown';
+    const isFault = this.#steps.some(({ faults }) => faults) && /invalid write of address 0x0 by/.test(origin.message);
+    const isKnown = origin.name === 'AbortError' || origin.message === 'thrown' || isFault;
     return isKnown ? [] : [`a failure of another origin: ${chain.map(({ message }) => message).join(' <- ')}`];
   }
 
@@ -110,7 +114,7 @@ class ProgramExecution {
   }
 
   #submit(step: LinkedStep, abort: AbortSignal): Submission<unknown> {
-    const { device, mix } = this.#runner;
+    const { device, mix, storeAt } = this.#runner;
     const queues = step.gpu === undefined ? device.queues : device.queuesOf(step.gpu);
     const queue = queues[step.queue % queues.length]!;
     const order = this.#order(step, abort);
@@ -128,6 +132,7 @@ class ProgramExecution {
       case 'update':
         return queue.update({ ...order, target: at(step.target), contents: contentsOfStep(step) });
       case 'dispatch':
+        if (step.faults) return queue.dispatch({ ...order, entry: storeAt!, groups: 1, constants: [0, 0] });
         return queue.dispatch({ ...order, ...dispatch, bindings: [at(step.source), at(step.target)] });
       case 'execute': {
         using program = device.record({ slots: ['source'] }, (commands) => {
@@ -169,8 +174,11 @@ class ProgramExecution {
 
 /** How a run of the program differs from the model; nothing where it does not. */
 export async function differences(runner: Runner, program: RandomProgram): Promise<string[]> {
-  const steps = link(program, runner.device.physicalDevices.length);
-  const model = modelOf(steps, runner.device.physicalDevices[0]!.executes);
+  const { physicalDevices } = runner.device;
+  const { executes } = physicalDevices[0]!;
+  const traits = { gpuCount: physicalDevices.length, executes, hasFaults: runner.storeAt !== undefined };
+  const steps = link(program, traits);
+  const model = modelOf(steps, traits);
   const execution = new ProgramExecution(runner, steps);
   const { complete, contents, errors } = await execution.run(program.seed);
   const found = [...errors];

@@ -14,9 +14,10 @@ import { conformanceModule } from './kernels.test-support.ts';
 
 /**
  * `execution`: dispatches run code; `code-objects`: it is that of GPUs; `faults`: code that misuses memory is
- * stopped.
+ * stopped; `native`: a runtime outside of this process's code has the memory, and a stand-in for one says that
+ * it executes, and does not.
  */
-export type SubjectTag = 'execution' | 'code-objects' | 'faults';
+export type SubjectTag = 'execution' | 'code-objects' | 'faults' | 'native';
 
 export interface Subject {
   readonly name: string;
