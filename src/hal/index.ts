@@ -44,6 +44,15 @@ export {
   waitForAllSync,
   waitForAny,
 } from './core/semaphore.ts';
+export {
+  formatStall,
+  type QueueStanding,
+  type RingName,
+  type StallBlocker,
+  type StallCause,
+  type StalledOperation,
+  type StallReport,
+} from './core/stall.ts';
 export { describeOperation, HAL_STATUS, HalError, type HalStatus, type OperationInfo } from './core/status.ts';
 export { type DeviceUri, formatDeviceUri, parseDeviceUri } from './core/uri.ts';
 export {

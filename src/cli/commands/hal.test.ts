@@ -40,7 +40,7 @@ test('several GPUs are one device, with the links between them', async () => {
 
 for (const target of ['gfx90a', 'gfx942', 'gfx1100']) {
   test(`${target}: a run prints its results as iree-run-module does`, async () => {
-    const { status, stdout, stderr } = await vadd(target, ...SUM);
+    const { status, stdout, stderr } = await vadd(target, '--device=amdgpu?stall=60000', ...SUM);
     assert.deepEqual([status, stderr], [0, '']);
     assert.equal(stdout, 'EXEC @vadd\nresult[0]: hal.buffer_view\n2x2xf32=[11 12][13 14]\n');
   });

@@ -1,5 +1,13 @@
 import { WavewrightError } from '../../base/errors.ts';
-import { type DriverRegistry, type ExecutableExport, HalError, type HalExecutable } from '../../hal/index.ts';
+import {
+  type DriverRegistry,
+  type ExecutableExport,
+  formatStall,
+  HalError,
+  type HalExecutable,
+  type LogicalDevice,
+  parseDeviceUri,
+} from '../../hal/index.ts';
 import { ExportCall } from '../../hal/tooling/export-call.ts';
 import { InputFiles, Outputs, parseInputs, viewResultText } from '../../hal/tooling/inputs.ts';
 import {
@@ -169,9 +177,9 @@ export const hal = defineCommand({
         expectNoFiles(files);
         return info(context, options);
       case 'run':
-        return withExport(options, files, (call) => runOnce(context, options, call));
+        return withExport(context, [options, files], (call) => runOnce(context, options, call));
       case 'benchmark':
-        return withExport(options, files, (call) => benchmark(context, options, call));
+        return withExport(context, [options, files], (call) => benchmark(context, options, call));
       default:
         throw usage(`unknown verb '${verb}'`, didYouMean(verb!, VERBS));
     }
@@ -212,9 +220,16 @@ async function list({ stdout }: CommandContext, options: Options): Promise<numbe
   return 0;
 }
 
-async function info({ stdout }: CommandContext, options: Options): Promise<number> {
+/** With `stall=` in its URI what stands still is printed. */
+function openDevice(registry: DriverRegistry, { stderr }: CommandContext, { device }: Options): Promise<LogicalDevice> {
+  const isWatched = parseDeviceUri(device).parameters.has('stall');
+  return registry.open(device, isWatched ? { onStall: (report) => stderr(`${formatStall(report)}\n`) } : {});
+}
+
+async function info(context: CommandContext, options: Options): Promise<number> {
+  const { stdout } = context;
   await using registry = await openHal(options);
-  const description = (await registry.open(options.device)).describe();
+  const description = (await openDevice(registry, context, options)).describe();
   if (options.format === 'json') {
     stdout(json({ schema: 'wavewright.hal.info', version: 1, ...description }));
     return 0;
@@ -251,13 +266,13 @@ interface Call {
 }
 
 async function withExport(
-  options: Options,
-  files: readonly string[],
+  context: CommandContext,
+  [options, files]: readonly [Options, readonly string[]],
   use: (call: Call) => Promise<number>,
 ): Promise<number> {
   if (files.length === 0) throw usage('run and benchmark need a FILE with kernels');
   await using registry: DriverRegistry = await openHal(options, processorOf(files[0]!));
-  const device = await registry.open(options.device);
+  const device = await openDevice(registry, context, options);
   using executable = device.load(
     files.map((file) => readInput(file)),
     { name: files[0]! },

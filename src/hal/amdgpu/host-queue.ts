@@ -21,6 +21,7 @@ import type { Execution, ProgramBackend } from '../commands/program-backend.ts';
 import { MAX_UPDATE_BYTES } from '../commands/recorder.ts';
 import type { BoundTable } from '../commands/resolve.ts';
 import type { SignalSource } from '../core/pending-signals.ts';
+import type { QueueStanding, RingName } from '../core/stall.ts';
 import { HalError, type OperationInfo } from '../core/status.ts';
 import { AqlRing } from './aql-ring.ts';
 import { kernelOf } from './code.ts';
@@ -29,8 +30,10 @@ import { LaunchTemplate } from './kernel-launch.ts';
 import type { DeviceLibrary } from './library/device-library.ts';
 import { NotificationRing } from './notification-ring.ts';
 import { type Axis, CountingAxis, SignalingAxis } from './order/axis.ts';
+import { isWithin, merged, openWaits } from './order/open-waits.ts';
+import { standingsOf } from './order/queue-standings.ts';
 import { type Frontier, type RingPlace, Submitted, type SubmittedOptions } from './order/submitted.ts';
-import { type AxisWait, maxWaits, WaitBatch } from './order/wait-batch.ts';
+import { maxWaits, WaitBatch } from './order/wait-batch.ts';
 import type { CrossQueueStrategy } from './order/wait-strategy.ts';
 import { DispatchBatch, LibraryBatch } from './packet-batch.ts';
 import type { PacketBatch } from './packets/packet-batch.ts';
@@ -82,6 +85,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   /** What its packets have waited for so far. */
   #frontier: Frontier = new Map();
   #waitPacketCount = 0;
+  #activity = 0;
   /** The operation whose packets were published last. */
   #lastOperation: OperationInfo | undefined;
   /** For the first words of the packets of one batch. */
@@ -112,6 +116,27 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   /** Whether anything is in the rings or parked. */
   get isBusy(): boolean {
     return this.#inFlight.size > 0 || this.#parked.length > 0;
+  }
+
+  get activity(): number {
+    return this.#activity;
+  }
+
+  standings(): ReadonlyMap<OperationInfo, QueueStanding> {
+    const axis = this.#open?.axis;
+    const position = { completedEpoch: axis?.completed ?? 0, submittedEpoch: axis?.submitted ?? 0 };
+    const { entries } = this.#inFlight;
+    return standingsOf({ position, inFlight: entries, parked: this.#parked, fullRing: this.#fullRing() });
+  }
+
+  /** Where the first that is parked has no room. */
+  #fullRing(): RingName | undefined {
+    const [parked] = this.#parked;
+    if (parked === undefined) return undefined;
+    if (this.#inFlight.isFull) return 'notifications';
+    if (parked.batch === undefined && openWaits(parked, this.#frontier) === undefined) return undefined;
+    if (!this.#opened().ring.hasRoom(parked.batch?.packetCount ?? 1)) return 'packets';
+    return parked.batch === undefined ? undefined : 'arguments';
   }
 
   get waitPacketCount(): number {
@@ -367,6 +392,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
         if (!isOver && queue !== this) queue.#retire(place!.epoch);
       }
       this.#inFlight.shift();
+      this.#activity++;
       this.#withdraw(first);
       first.end();
       hasMoved = true;
@@ -429,11 +455,6 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   }
 }
 
-/** Whether a queue with this frontier is behind it already. */
-function isWithin({ place }: Submitted, frontier: Frontier): boolean {
-  return place !== undefined && (frontier.get(place.axis) ?? 0) >= place.epoch;
-}
-
 /** The packets that the fault is in, and all others of their operation. */
 function failOperation(lost: readonly Entry[], places: readonly RingPlace[], { error, packetIndex }: QueueError): void {
   const index = places.findIndex(({ start, end }) => start <= packetIndex && packetIndex < end);
@@ -443,36 +464,4 @@ function failOperation(lost: readonly Entry[], places: readonly RingPlace[], { e
     if (operation !== undefined && entry.operation !== operation) continue;
     entry.end(new HalError('ABORTED', 'an operation before it ended the queue', { cause: error }));
   }
-}
-
-/** A wait with what its source has waited for. */
-interface OpenWait extends AxisWait {
-  readonly frontier: Frontier;
-}
-
-/** For each axis the last epoch that packets have to wait for; undefined: that is not known yet. */
-function openWaits({ sources, queue }: Entry, frontier: Frontier): OpenWait[] | undefined {
-  const waits = new Map<Axis, OpenWait>();
-  for (const source of sources) {
-    // reason: `resolveWaits` took all of them
-    const other = source as Entry;
-    if (other.isOver || other.queue === queue || isWithin(other, frontier)) continue;
-    const { place } = other;
-    if (place === undefined) return undefined;
-    if (place.epoch > Math.max(place.axis.completed, waits.get(place.axis)?.epoch ?? 0)) waits.set(place.axis, place);
-  }
-  return [...waits.values()];
-}
-
-/** A frontier and all that stands before some epochs. */
-function merged(frontier: Frontier, waits: readonly OpenWait[]): Frontier {
-  const all = new Map([...frontier].filter(([axis]) => !axis.isLost));
-  const add = (axis: Axis, epoch: number) => {
-    if (!axis.isLost) all.set(axis, Math.max(epoch, all.get(axis) ?? 0));
-  };
-  for (const wait of waits) {
-    for (const [axis, epoch] of wait.frontier) add(axis, epoch);
-    add(wait.axis, wait.epoch);
-  }
-  return all;
 }

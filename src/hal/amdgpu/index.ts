@@ -3,7 +3,7 @@
 import { HalError, withHalStatus } from '../core/status.ts';
 import type { DeviceUri } from '../core/uri.ts';
 import { devicesOfPath, parameterValues } from '../core/uri.ts';
-import type { DeviceInfo, Driver, DriverContext } from '../devices/driver.ts';
+import { type DeviceInfo, type Driver, type DriverContext, STALL_PARAMETER, watchOf } from '../devices/driver.ts';
 import { LogicalDevice } from '../devices/logical-device.ts';
 import type { AgentProvider, AgentSource } from './agents.ts';
 import { GpuBackend, type GpuBackendOptions, type OpenGpu } from './gpu-backend.ts';
@@ -30,6 +30,8 @@ const PARAMETERS = {
   target: { kind: 'text', default: '' },
   /** Which of the operations that may begin does: a schedule for each seed. -1: the first submitted. */
   seed: { kind: 'integer', min: 0, max: 2 ** 32 - 1, default: -1 },
+  /** Milliseconds without a begin or an end of an operation, after which somebody is told. */
+  stall: STALL_PARAMETER,
 } as const;
 
 /** The GPUs of a list such as ROCR_VISIBLE_DEVICES: ordinals and UUIDs; without one all. */
@@ -102,9 +104,9 @@ export class AmdgpuDriver implements Driver {
   }
 
   /** Throws also what the HSA runtime has not enough of; then nothing of the device is left. */
-  async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
+  async open(uri: DeviceUri, { loop, onEvent, ...context }: DriverContext): Promise<LogicalDevice> {
     const values = parameterValues(uri, PARAMETERS);
-    const { queues, ring, notifications, kernargs, block, target, transfers, waits, seed } = values;
+    const { queues, ring, notifications, kernargs, block, target, transfers, waits, seed, stall } = values;
     if (!Number.isInteger(Math.log2(ring))) {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
@@ -120,7 +122,7 @@ export class AmdgpuDriver implements Driver {
     const how = { rings, container, transfers, blockBytes: block, waits, createRuntime: this.#createRuntime };
     const backend = await openBackend(chosen, how);
     const name = `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`;
-    const schedule = { loop, onEvent, seed: seed < 0 ? undefined : seed };
+    const schedule = { loop, onEvent, seed: seed < 0 ? undefined : seed, watch: watchOf(stall, context) };
     try {
       return withHalStatus(() => new LogicalDevice(backend, { name, queuesPerDevice: queues, ...schedule }));
     } catch (error) {

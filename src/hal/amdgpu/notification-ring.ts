@@ -18,6 +18,11 @@ export class NotificationRing<Entry> {
     return this.#size === this.capacity;
   }
 
+  /** The oldest first. */
+  get entries(): readonly Entry[] {
+    return Array.from({ length: this.#size }, (_, i) => this.#entries[(this.#head + i) % this.capacity]!);
+  }
+
   /** The oldest one. */
   get first(): Entry | undefined {
     return this.#entries[this.#head];

@@ -4,6 +4,7 @@
  * `src/hal/null` is the shortest one, to begin a new driver with.
  */
 import type { AdvanceResult } from '../../device/device.ts';
+import type { QueueStanding } from '../core/stall.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { ExecutableCode, ExecutableConstants } from '../executables/executable.ts';
 import type { StorageSource } from '../memory/allocator.ts';
@@ -28,6 +29,10 @@ export interface QueueBackend extends Disposable {
    * `begin` returns. What `begin` throws fails the command, too.
    */
   begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void;
+  /** Grows whenever something ends that it has in a queue. */
+  readonly activity?: number;
+  /** Where the operations are that it has in a queue: for reports of what stands still. */
+  standings?(): ReadonlyMap<OperationInfo, QueueStanding>;
 }
 
 export interface DeviceBackend extends StorageSource, Disposable {

@@ -1,6 +1,7 @@
 /** Queues of drivers that execute command buffers themselves. */
 import type { QueueBackend } from '../backend/backend.ts';
 import type { DeviceOrder } from '../backend/order.ts';
+import type { HalEvent } from '../core/hal-event.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { CommandBuffer } from './command-buffer.ts';
 import type { BoundTable } from './resolve.ts';
@@ -10,6 +11,8 @@ export interface Execution {
   readonly info: OperationInfo;
   /** Calls back at the device's next turn. */
   readonly post: (callback: () => void) => void;
+  /** Calls back at a turn of the device, when an event that is not set is. */
+  readonly whenSet: (event: HalEvent, callback: () => void) => void;
   /** Called once, when all commands have ended or one failed. */
   readonly done: (error?: unknown) => void;
   /** What the queue has to wait for. */

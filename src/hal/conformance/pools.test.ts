@@ -126,16 +126,19 @@ onSubjects('a full pool parks requests until memory comes back, and says so', as
   const { pool, buffer } = await fullPool(device);
   const done = device.createSemaphore();
   const next = device.queue(1).alloca({ pool, sizeBytes: 256, signals: [done.at(1)] });
-  assert.throws(() => done.waitSync(1), { status: 'FAILED_PRECONDITION', message: /would never end/ });
+  assert.throws(() => done.waitSync(1), {
+    status: 'FAILED_PRECONDITION',
+    message: /would never end: no device has work: alloca .* waits for memory of 'one'$/m,
+  });
   assert.deepEqual(
-    device.blocked.map(({ operation, waits }) => [operation.kind, ...waits]),
-    [['alloca', "memory of 'one'"]],
+    device.explainStall().operations.map(({ operation, blockers }) => [operation.kind, ...blockers]),
+    [['alloca', { kind: 'host', what: "memory of 'one'" }]],
   );
   assert.deepEqual([pool.statistics.exhaustedCount, pool.statistics.parkedCount, done.value], [1, 1, 0]);
   buffer[Symbol.dispose]();
   done.waitSync(1);
   assert.equal(next.result.state, 'committed');
-  assert.deepEqual(device.blocked, []);
+  assert.deepEqual(device.explainStall().operations, []);
 });
 
 onSubjects('what waits for memory is cancelled: by its signal, by its pool, by its device', async ({ device }) => {

@@ -1,6 +1,7 @@
 /**
  * Random programs of operations on several queues against a sequential model: bytes, files, and which
- * operations fail, by aborts, by host calls and by faults. A seed names a program, another one the schedule; a program that differs is made small.
+ * operations fail, by aborts, host calls and faults. A seed names a program, another one the schedule; a
+ * program that differs is made small.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +18,7 @@ const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
 interface Run {
   readonly subject: string;
   readonly gpus: number;
-  /** Programs; 110,000 together at full scale. */
+  /** Programs; 130,000 together at full scale. */
   readonly count: number;
 }
 

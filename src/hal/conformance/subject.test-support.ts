@@ -14,8 +14,8 @@ import { conformanceModule } from './kernels.test-support.ts';
 
 /**
  * `execution`: dispatches run code; `code-objects`: it is that of GPUs; `faults`: code that misuses memory is
- * stopped; `native`: a runtime outside of this process's code has the memory, and a stand-in for one says that
- * it executes, and does not.
+ * stopped; `native`: memory is that of a native runtime, of which a stand-in says that it executes, and does
+ * not.
  */
 export type SubjectTag = 'execution' | 'code-objects' | 'faults' | 'native';
 

@@ -3,10 +3,13 @@
  * runs where somebody waits, and else in slices between the events of the host. Nothing blocks.
  */
 import type { AdvanceResult } from '../../device/device.ts';
+import type { UnfinishedOperation } from './stall.ts';
 
 /** Something that makes progress when it is asked to: a logical device. */
 export interface ProgressSource {
   progress(): AdvanceResult;
+  /** Operations that have not ended. */
+  unfinished?(): readonly UnfinishedOperation[];
 }
 
 /** The event loop gets a turn at least this often, in milliseconds. */
@@ -23,6 +26,11 @@ export class HostLoop {
   add(source: ProgressSource): () => void {
     this.#sources.add(source);
     return () => this.#sources.delete(source);
+  }
+
+  /** Operations of all sources that have not ended. */
+  unfinished(): readonly UnfinishedOperation[] {
+    return [...this.#sources].flatMap((source) => source.unfinished?.() ?? []);
   }
 
   /** Lets all sources work once; the result is that of the busiest. */

@@ -6,6 +6,7 @@ import type { FlagSet } from './flag-set.ts';
 import { SEMAPHORE_FLAGS, type SemaphoreFlag } from './flags.ts';
 import type { HostLoop } from './host-loop.ts';
 import { PendingSignals, type SignalSource } from './pending-signals.ts';
+import { explainWaits } from './stall.ts';
 import { HalError, invalidArgument } from './status.ts';
 import { WaiterHeap } from './waiter-heap.ts';
 
@@ -278,13 +279,29 @@ function wait(timepoints: readonly Timepoint[], mode: 'all' | 'any', options: Ho
 function deadlineExceeded(timepoints: readonly Timepoint[], timeoutMs: number): HalError {
   const open = timepoints.filter(({ isReached }) => !isReached);
   const list = open.map((each) => `${each}, which is at ${each.semaphore.value}`).slice(0, 8);
-  return new HalError('DEADLINE_EXCEEDED', `not reached within ${timeoutMs} ms: ${list.join('; ')}`);
+  const what = `not reached within ${timeoutMs} ms: ${list.join('; ')}`;
+  // Who looks once, again and again, does not want to know why.
+  return new HalError('DEADLINE_EXCEEDED', timeoutMs > 0 ? `${what}${causesOf(open)}` : what);
+}
+
+/** Why they are not reached, as the end of a message. */
+function causesOf(open: readonly Timepoint[]): string {
+  const loops = new Set(open.map(({ semaphore }) => semaphore.loop));
+  const causes = explainWaits(
+    open,
+    [...loops].flatMap((loop) => loop.unfinished()),
+  );
+  return causes.length === 0 ? '' : `: ${causes.map(({ text }) => text).join('; ')}`;
 }
 
 const endless = (open: readonly Timepoint[]): HalError =>
-  new HalError('FAILED_PRECONDITION', `a wait for ${open.join(', ')} would never end: no device has work`, {
-    hint: 'submit what signals it first, or use the asynchronous wait',
-  });
+  new HalError(
+    'FAILED_PRECONDITION',
+    `a wait for ${open.join(', ')} would never end: no device has work${causesOf(open)}`,
+    {
+      hint: 'submit what signals it first, or use the asynchronous wait',
+    },
+  );
 
 function checkValue(value: number, { label }: Pick<Semaphore, 'label'>): number {
   if (Number.isInteger(value) && value >= 0 && value <= MAX_SEMAPHORE_VALUE) return value;

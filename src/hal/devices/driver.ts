@@ -1,9 +1,10 @@
 /** Drivers and their registry (iree/hal/driver.h, driver_registry.h): devices by URI. */
 import { HostLoop } from '../core/host-loop.ts';
-import { HalError } from '../core/status.ts';
+import type { StallReport } from '../core/stall.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
 import { type DeviceUri, parseDeviceUri } from '../core/uri.ts';
 import type { QueueEvent } from '../queues/scheduler.ts';
-import type { LogicalDevice } from './logical-device.ts';
+import type { LogicalDevice, StallWatch } from './logical-device.ts';
 
 /** A physical device as a driver lists it. */
 export interface DeviceInfo {
@@ -17,6 +18,27 @@ export interface DeviceInfo {
 export interface OpenOptions {
   /** Called for what happens to operations; it must not submit any. */
   readonly onEvent?: (event: QueueEvent) => void;
+  /**
+   * Called when operations are there and nothing begins or ends for as long as the parameter `stall` of the
+   * URI says (milliseconds; 10,000 without it, 0: never). With `stall` and without it nobody would be told:
+   * that is refused as INVALID_ARGUMENT.
+   */
+  readonly onStall?: (report: StallReport) => void;
+}
+
+/** How long nothing may begin or end for who gives `onStall` and says nothing else. */
+const DEFAULT_STALL_MS = 10_000;
+
+/** The parameter `stall` of all drivers: milliseconds. -1: not given. */
+export const STALL_PARAMETER = { kind: 'integer', min: 0, max: 2 ** 31 - 1, default: -1 } as const;
+
+export function watchOf(stall: number, { onStall }: OpenOptions): StallWatch | undefined {
+  if (onStall === undefined) {
+    if (stall <= 0) return undefined;
+    throw invalidArgument(`parameter stall=${stall}: nobody is told`, { hint: 'open the device with onStall' });
+  }
+  const limitMs = stall < 0 ? DEFAULT_STALL_MS : stall;
+  return limitMs === 0 ? undefined : { limitMs, tell: onStall };
 }
 
 export interface DriverContext extends OpenOptions {

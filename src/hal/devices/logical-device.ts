@@ -9,6 +9,7 @@ import { SEMAPHORE_FLAGS, type SemaphoreFlag } from '../core/flags.ts';
 import { HalEvent } from '../core/hal-event.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { Semaphore } from '../core/semaphore.ts';
+import { explainStall, type StallReport, type UnfinishedOperation } from '../core/stall.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import { type CodeLoadOptions, HalExecutable } from '../executables/executable.ts';
 import { ExecutableCache, type ExecutableCacheOptions } from '../executables/executable-cache.ts';
@@ -20,13 +21,24 @@ import { HalPool } from '../memory/pools/pool.ts';
 import type { PoolOptions } from '../memory/pools/pool-shape.ts';
 import { HalQueue } from '../queues/queue.ts';
 import { Scheduler, type SchedulerOptions } from '../queues/scheduler.ts';
+import { StallWatchdog, type WatchedActivity } from '../queues/stall-watchdog.ts';
 
-export interface LogicalDeviceOptions extends SchedulerOptions {
+/** Who is told of standstills. */
+export interface StallWatch {
+  /** Nothing begins or ends for so long, in milliseconds; above 0. */
+  readonly limitMs: number;
+  /** Called once for each standstill. */
+  readonly tell: (report: StallReport) => void;
+}
+
+export interface LogicalDeviceOptions extends Omit<SchedulerOptions, 'watchdog'> {
   /** The URI that opens it: `amdgpu://GPU-...`. */
   readonly name: string;
   /** Of each physical device. */
   readonly queuesPerDevice: number;
   readonly loop: HostLoop;
+  /** Default: nobody watches. */
+  readonly watch?: StallWatch | undefined;
 }
 
 /** One moment by two clocks: that of the device lies between the two times of the host. */
@@ -71,14 +83,17 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   readonly #scheduler: Scheduler;
   readonly #leaveLoop: () => void;
   readonly #pools = new Set<HalPool>();
+  readonly #watchdog: StallWatchdog | undefined;
   #isClosed = false;
 
   /** Use `DriverRegistry.open`. */
-  constructor(backend: DeviceBackend, { name, queuesPerDevice, loop, ...scheduling }: LogicalDeviceOptions) {
+  constructor(backend: DeviceBackend, options: LogicalDeviceOptions) {
+    const { name, queuesPerDevice, loop, watch, ...scheduling } = options;
     this.name = name;
     this.#backend = backend;
     this.#loop = loop;
-    this.#scheduler = new Scheduler(loop, scheduling);
+    this.#watchdog = watch && this.#watchdogOf(watch);
+    this.#scheduler = new Scheduler(loop, { ...scheduling, watchdog: this.#watchdog });
     this.allocator = new HalAllocator(this, backend);
     this.topology = new Topology(backend.physicalDevices, backend.links);
     const { topology, allocator } = this;
@@ -243,12 +258,46 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     };
   }
 
-  /** What has not ended, with what blocks it: for reports of programs that stand still. */
-  get blocked(): Scheduler['blocked'] {
-    const parked = [...this.#pools].flatMap((pool) =>
-      pool.parked.map((operation) => ({ operation, waits: [`memory of '${pool.label}'`] })),
+  /** For the loop. */
+  unfinished(): readonly UnfinishedOperation[] {
+    const memory = [...this.#pools].flatMap((pool) =>
+      pool.parked.map((operation) => [operation, `memory of '${pool.label}'`] as const),
     );
-    return [...this.#scheduler.blocked, ...parked];
+    const parked = new Map(memory);
+    const queues = new Map(
+      this.queues.map((queue) => [queue.name, { queue, standings: queue.backend.standings?.() }] as const),
+    );
+    return this.#scheduler.unfinished.map((each) => {
+      const { operation, state } = each;
+      if (state !== 'running') return each;
+      const { queue, standings } = queues.get(operation.queue)!;
+      const standing = standings?.get(operation);
+      if (standing !== undefined) return { ...each, standing };
+      return { ...each, hostWait: parked.get(operation) ?? queue.hostWaitOf(operation) };
+    });
+  }
+
+  /**
+   * What each operation that has not ended waits for, who was to end that, and what it all comes from: plain
+   * data, of which `formatStall` makes a text. Operations of other devices of the registry count as causes.
+   */
+  explainStall(): StallReport {
+    return explainStall(this.name, this.unfinished(), this.#loop.unfinished());
+  }
+
+  #watchdogOf({ limitMs, tell }: StallWatch): StallWatchdog {
+    const device = this;
+    const watched: WatchedActivity = {
+      get activity() {
+        const ended = device.queues.reduce((sum, { backend }) => sum + (backend.activity ?? 0), 0);
+        return device.#scheduler.activity + ended;
+      },
+      get unfinishedCount() {
+        const { waiting, running } = device.pendingCounts;
+        return waiting + running;
+      },
+    };
+    return new StallWatchdog(watched, limitMs, (idleMs) => tell({ ...this.explainStall(), idleMs }));
   }
 
   get pendingCounts(): Scheduler['counts'] {
@@ -258,6 +307,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   /** For the loop: begins what may begin, and lets the devices work. */
   progress(): AdvanceResult {
     if (this.#isClosed) return 'idle';
+    this.#watchdog?.look();
     const hasMoved = this.#scheduler.progress();
     const state = this.#backend.progress();
     return hasMoved ? 'running' : state;
@@ -288,6 +338,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#leaveLoop();
+    this.#watchdog?.stop();
     this.#scheduler.close(`${this.name} is closed`);
     this.#disposePools();
     for (const { backend } of this.queues) backend[Symbol.dispose]();

@@ -127,7 +127,7 @@ export class CommandBufferRun {
         const event = command.events.find(({ isSet }) => !isSet);
         if (event === undefined) break;
         frame.next--;
-        event.onSet(() => this.#options.post(() => this.run()));
+        this.#options.whenSet(event, () => this.run());
         return false;
       }
     }

@@ -11,6 +11,7 @@ import { executesPrograms } from '../commands/program-backend.ts';
 import { PreparedDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { ALLOCA_FLAGS, type AllocaFlag, HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
+import type { HalEvent } from '../core/hal-event.ts';
 import { type Timepoint, timepointsOf } from '../core/semaphore.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { HalAllocator } from '../memory/allocator.ts';
@@ -106,6 +107,7 @@ export class HalQueue {
   /** Operations that have begun, by how their waits were resolved. */
   readonly strategyCounts: Record<WaitStrategy, number>;
   readonly #owner: HalQueueOwner;
+  readonly #eventWaits = new WeakMap<OperationInfo, HalEvent>();
 
   /** Use `LogicalDevice.queues`. */
   constructor(owner: HalQueueOwner, backend: QueueBackend, name: string, ordinals: readonly [number, number]) {
@@ -115,6 +117,12 @@ export class HalQueue {
     [this.deviceOrdinal, this.ordinal] = ordinals;
     // reason: there is an entry for each name
     this.strategyCounts = Object.fromEntries(WAIT_STRATEGIES.map((each) => [each, 0])) as typeof this.strategyCounts;
+  }
+
+  /** What of the host an operation waits for that has begun and that no driver has. */
+  hostWaitOf(operation: OperationInfo): string {
+    const event = this.#eventWaits.get(operation);
+    return event === undefined ? (HOST_WAITS[operation.kind] ?? 'the host') : `event '${event.label}'`;
   }
 
   /** Packets by which its queue waited for others so far. */
@@ -284,7 +292,14 @@ export class HalQueue {
       kind: 'execute',
       run: (done, order) => {
         const post = (callback: () => void) => this.#owner.scheduler.post(callback);
-        const execution = { info, post, done, order };
+        const whenSet = (event: HalEvent, callback: () => void): void => {
+          this.#eventWaits.set(info, event);
+          event.onSet(() => {
+            this.#eventWaits.delete(info);
+            post(callback);
+          });
+        };
+        const execution = { info, post, whenSet, done, order };
         const { backend } = this;
         if (executesPrograms(backend)) backend.execute(commands, table, execution);
         else new CommandBufferRun(commands, table, { backend, ...execution }).run();
@@ -396,6 +411,13 @@ function errorOf(run: () => void): unknown {
 }
 
 const NONE: readonly [] = [];
+
+/** By kind of operation. */
+const HOST_WAITS: Readonly<Record<string, string>> = {
+  'host-call': 'the promise of its function',
+  read: 'its file',
+  write: 'its file',
+};
 
 /** `kind`: as what its device may order it. */
 type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'> & { readonly kind?: DeviceOperation };

@@ -8,7 +8,9 @@ import type { HostLoop } from '../core/host-loop.ts';
 import type { SignalSource } from '../core/pending-signals.ts';
 import { seededIntegers } from '../core/random.ts';
 import type { Timepoint } from '../core/semaphore.ts';
+import type { UnfinishedOperation } from '../core/stall.ts';
 import { HalError, type OperationInfo, operationError } from '../core/status.ts';
+import type { StallWatchdog } from './stall-watchdog.ts';
 import { notRun, Submission, type Work } from './submission.ts';
 
 /** What happened to an operation, for who follows them. */
@@ -26,6 +28,7 @@ export interface SchedulerOptions {
   /** Of operations that may begin, a seed chooses which does; without one the first submitted begins. */
   readonly seed?: number | undefined;
   readonly onEvent?: ((event: QueueEvent) => void) | undefined;
+  readonly watchdog?: StallWatchdog | undefined;
 }
 
 /** An operation in the hands of the scheduler. */
@@ -101,6 +104,7 @@ export class Scheduler {
   readonly #loop: HostLoop;
   readonly #pick: ((limit: number) => number) | undefined;
   readonly #onEvent: ((event: QueueEvent) => void) | undefined;
+  readonly #watchdog: StallWatchdog | undefined;
   readonly #waiting = new Set<Task>();
   readonly #running = new Set<Task>();
   #ready: Task[] = [];
@@ -114,12 +118,14 @@ export class Scheduler {
   #isTelling = false;
   /** Whether something ended since the last turn. */
   #hasMoved = false;
+  #activity = 0;
   #closed: HalError | undefined;
 
-  constructor(loop: HostLoop, { seed, onEvent }: SchedulerOptions = {}) {
+  constructor(loop: HostLoop, { seed, onEvent, watchdog }: SchedulerOptions = {}) {
     this.#loop = loop;
     this.#pick = seed === undefined ? undefined : seededIntegers(seed);
     this.#onEvent = onEvent;
+    this.#watchdog = watchdog;
   }
 
   /** The number of the next operation. */
@@ -132,12 +138,24 @@ export class Scheduler {
     return { waiting: this.#waiting.size + this.#ready.length - this.#head, running: this.#running.size };
   }
 
-  /** Operations that have not begun, with the timepoints that each still waits for. */
-  get blocked(): readonly { readonly operation: OperationInfo; readonly waits: readonly string[] }[] {
-    return [...this.#waiting].map(({ work }) => ({
-      operation: work.info,
-      waits: work.waits.filter(({ isReached }) => !isReached).map(String),
-    }));
+  /** Operations that have not ended, in the order of submission, as far as the scheduler knows of them. */
+  get unfinished(): readonly UnfinishedOperation[] {
+    const of = (state: UnfinishedOperation['state']) => (task: Task) => {
+      const { info, waits, signals } = task.work;
+      const open = task.openWaits === 0 ? [] : waits.filter(({ isReached }) => !isReached);
+      return { operation: info, state, waits: open, signals: [...signals, ...task.submission.askedTimepoints] };
+    };
+    const ready = this.#ready.slice(this.#head).filter(({ submission }) => submission.state === 'ready');
+    return [
+      ...[...this.#waiting].map(of('waiting')),
+      ...ready.map(of('ready')),
+      ...[...this.#running].map(of('running')),
+    ].sort((one, other) => one.operation.id - other.operation.id);
+  }
+
+  /** Grows whenever an operation begins or ends. */
+  get activity(): number {
+    return this.#activity;
   }
 
   submit<Result>(work: Work, result: Result): Submission<Result> {
@@ -151,6 +169,7 @@ export class Scheduler {
       this.#waiting.add(task);
       this.#arm(task);
     }
+    this.#watchdog?.wake();
     return submission;
   }
 
@@ -247,6 +266,7 @@ export class Scheduler {
 
   #start(task: Task): void {
     this.#hasMoved = true;
+    this.#activity++;
     const { work } = task;
     // A failure of what its device waits for still matters.
     if (task.openWaits === 0) task.endWaits();
@@ -287,6 +307,7 @@ export class Scheduler {
 
   #finish(task: Task, failure: HalError | undefined): void {
     this.#hasMoved = true;
+    this.#activity++;
     task.endWaits();
     // What was needed goes first: who is told of the end may count on that.
     for (const resource of task.work.resources) resource.release();
@@ -299,6 +320,12 @@ export class Scheduler {
     for (let next = this.#ended.shift(); next !== undefined; next = this.#ended.shift()) announce(next);
     this.#isTelling = false;
     this.#loop.kick();
+    if (this.#watchdog !== undefined && this.#isEmpty) this.#watchdog.rest();
+  }
+
+  get #isEmpty(): boolean {
+    const { waiting, running } = this.counts;
+    return waiting + running === 0;
   }
 
   /** Nothing is taken any more, and what has not begun fails with CANCELLED. */

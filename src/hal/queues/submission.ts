@@ -40,6 +40,8 @@ export interface Work {
 
 export type SubmissionState = 'waiting' | 'ready' | 'running' | 'complete' | 'failed';
 
+const NO_TIMEPOINTS: readonly Timepoint[] = [];
+
 /** Awaiting it waits for its end, and throws its failure; it can be waited for by other operations. */
 export class Submission<Result = void> implements PromiseLike<Result>, HasTimepoints {
   readonly info: OperationInfo;
@@ -77,6 +79,11 @@ export class Submission<Result = void> implements PromiseLike<Result>, HasTimepo
       if (this.#source !== undefined) this.#end.addPending(1, this.#source);
     }
     return [this.#end.at(1)];
+  }
+
+  /** `timepoints`, if somebody asked for them: nobody else can wait for them. */
+  get askedTimepoints(): readonly Timepoint[] {
+    return this.#end === undefined ? NO_TIMEPOINTS : [this.#end.at(1)];
   }
 
   // biome-ignore lint/suspicious/noThenProperty: the end of an operation is what one awaits.

@@ -233,7 +233,7 @@ export class ProgramExecution {
       case OPCODE.waitEvents: {
         const event = events[ordinal]!.find(({ isSet }) => !isSet);
         if (event === undefined) break;
-        event.onSet(() => this.#execution.post(() => this.run()));
+        this.#execution.whenSet(event, () => this.run());
         return false;
       }
       default:
