@@ -7,6 +7,7 @@
  * again and again; what came of a launch stands in its `Dispatch`, which the launcher looks at in between.
  */
 import type { SourceLine } from '../codeobject/line-table.ts';
+import type { DeviceDriver } from './driver.ts';
 import type { Dispatch, KernelLaunch } from './launch.ts';
 import type { DeviceMemory } from './memory.ts';
 import type { DeviceProperties } from './properties.ts';
@@ -25,6 +26,8 @@ export interface Device extends Disposable {
   readonly properties: DeviceProperties;
   /** Devices that have one and the same object here share their memory, and the addresses in it. */
   readonly memory: DeviceMemory;
+  /** There where code is loaded by a driver; `publishCode` is refused then. */
+  readonly driver?: DeviceDriver;
   /** The time now, in ticks of `timestampFrequencyHz`; launches are timed by the same clock. */
   clock(): bigint;
   /**

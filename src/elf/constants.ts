@@ -70,6 +70,8 @@ export const STT_FILE = 4;
 export const STT_COMMON = 5;
 export const STT_TLS = 6;
 export const STT_GNU_IFUNC = 10;
+/** Variables in cubins that nvlink has not seen. */
+export const STT_CUDA_OBJECT = 13;
 
 export const STV_DEFAULT = 0;
 export const STV_HIDDEN = 2;

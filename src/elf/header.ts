@@ -73,6 +73,10 @@ export function isElf(bytes: Uint8Array): boolean {
   return bytes[0] === 0x7f && bytes[1] === 0x45 && bytes[2] === 0x4c && bytes[3] === 0x46;
 }
 
+/** e_machine of a little-endian file, without a look at the rest; undefined for what is no ELF file. */
+export const elfMachine = (bytes: Uint8Array): number | undefined =>
+  isElf(bytes) && bytes.length >= 20 ? bytes[18]! | (bytes[19]! << 8) : undefined;
+
 /**
  * Reads the file header. Errors: `BAD_INPUT` when it is not 64-bit little-endian ELF or its tables lie
  * outside the file.

@@ -61,7 +61,17 @@ export class AmdgpuProgram implements LoadedProgram {
     return this.#executable.findSymbol(name);
   }
 
-  imageView(address: bigint, sizeBytes: number): Uint8Array | undefined {
+  readImage(address: bigint, sizeBytes: number): Uint8Array | undefined {
+    return this.#imageView(address, sizeBytes)?.slice();
+  }
+
+  writeImage(address: bigint, bytes: Uint8Array): boolean {
+    const view = this.#imageView(address, bytes.length);
+    view?.set(bytes);
+    return view !== undefined;
+  }
+
+  #imageView(address: bigint, sizeBytes: number): Uint8Array | undefined {
     const { address: start, sizeBytes: imageSizeBytes } = this.#executable.loadedCodeObjects[0]!;
     if (address < start || address + BigInt(sizeBytes) > start + BigInt(imageSizeBytes)) return undefined;
     return this.#runtime.view(address, sizeBytes);

@@ -1,6 +1,7 @@
 import { WavewrightError } from '../base/errors.ts';
+import { EM_CUDA } from '../codeobject/elf-flags.ts';
 import type { Device } from '../device/device.ts';
-import { isElf } from '../elf/header.ts';
+import { elfMachine, isElf } from '../elf/header.ts';
 import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import { AmdgpuProgram } from './amdgpu-program.ts';
 import type { LoadedProgram } from './loaded-program.ts';
@@ -12,17 +13,28 @@ export interface ProgramLoadOptions {
   readonly observer?: LaunchObserver | undefined;
 }
 
-/** Loads and links a program for its device: a code object, or PTX. Throws what loading throws. */
+/** Loads and links a program for its device: a code object, PTX or a cubin. Throws what loading throws. */
 export async function loadProgram(bytes: Uint8Array, options: ProgramLoadOptions): Promise<LoadedProgram> {
   const { device, name, observer } = options;
+  const isCubin = elfMachine(bytes) === EM_CUDA;
   // Not everybody needs PTX, which takes a while to load.
-  if (!isElf(bytes) && (await import('../ptx/text/recognize.ts')).isPtxText(bytes)) {
-    if (observer) throw new WavewrightError('UNSUPPORTED', 'tools for PTX', { file: name });
-    if (!device.properties.targetId.startsWith('sm_')) {
-      const hint = 'devices for PTX are ptx:sm_70 and later ones';
-      throw new WavewrightError('UNSUPPORTED', `PTX, which ${device.name} does not run`, { file: name, hint });
-    }
-    return new (await import('./ptx-program.ts')).PtxProgram(device, bytes, name);
+  if (!isCubin && (isElf(bytes) || !(await import('../ptx/text/recognize.ts')).isPtxText(bytes))) {
+    if (!device.driver) return new AmdgpuProgram(device, bytes, name, observer);
+    throw new WavewrightError('BAD_INPUT', `no PTX and no cubin, which ${device.name} runs`, { file: name });
   }
-  return new AmdgpuProgram(device, bytes, name, observer);
+  const code = isCubin ? 'a cubin' : 'PTX';
+  if (observer) throw new WavewrightError('UNSUPPORTED', `tools for ${code}`, { file: name });
+  if (!device.driver && (isCubin || !device.properties.targetId.startsWith('sm_'))) {
+    const hint = isCubin
+      ? 'NVIDIA GPUs run cubins: cuda:0'
+      : 'devices for PTX are ptx:sm_70 and later ones, and cuda:0';
+    throw new WavewrightError('UNSUPPORTED', `${code}, which ${device.name} does not run`, { file: name, hint });
+  }
+  const [{ PtxProgram }, { loadExecutable }, { ptxText }] = await Promise.all([
+    import('./ptx-program.ts'),
+    import('../ptx-host/load.ts'),
+    import('../ptx/text/recognize.ts'),
+  ]);
+  const texts = isCubin ? [] : [{ text: ptxText(bytes), name }];
+  return new PtxProgram(device, await loadExecutable(device, { texts, cubins: isCubin ? [{ bytes, name }] : [] }));
 }

@@ -44,8 +44,10 @@ export interface LoadedProgram extends Disposable {
   findKernel(name: string): ProgramKernel | undefined;
   /** A variable of the program by its name. */
   findSymbol(name: string): { readonly address: bigint; readonly sizeBytes: number } | undefined;
-  /** Bytes of the loaded image; undefined where the range is not inside it. */
-  imageView(address: bigint, sizeBytes: number): Uint8Array | undefined;
+  /** A copy of bytes of the loaded image; undefined where the range is not inside it. */
+  readImage(address: bigint, sizeBytes: number): Uint8Array | undefined;
+  /** False where the range is not inside the image. */
+  writeImage(address: bigint, bytes: Uint8Array): boolean;
   /** Bytes of what `shared` or `arguments` gave. */
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer>;
   resources(kernel: ProgramKernel, shape: DispatchShape): KernelResources;

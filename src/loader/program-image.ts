@@ -47,28 +47,31 @@ export class ProgramImage {
   writeClient({ clientSymbol, clientIsPointer }: Generation, struct: Uint8Array): void {
     const { address } = this.program.findSymbol(clientSymbol)!;
     if (!clientIsPointer) {
-      this.#view(address, struct.length, `symbol ${clientSymbol}`).set(struct);
+      this.#write(address, struct, `symbol ${clientSymbol}`);
       return;
     }
-    const pointer = this.#view(address, 8, `symbol ${clientSymbol}`);
+    const pointer = this.program.readImage(address, 8);
+    if (pointer === undefined) throw this.#outside(`symbol ${clientSymbol}`, address, 8);
     const target = new DataView(pointer.buffer, pointer.byteOffset, 8).getBigUint64(0, true);
-    this.#view(target, struct.length, `the pointer ${clientSymbol}`).set(struct);
+    this.#write(target, struct, `the pointer ${clientSymbol}`);
   }
 
-  /** Bytes of the loaded image; `what` says who names this address. */
-  #view(address: bigint, sizeBytes: number, what: string): Uint8Array {
-    const view = this.program.imageView(address, sizeBytes);
-    if (view !== undefined) return view;
+  /** `what` says who names the address. */
+  #write(address: bigint, bytes: Uint8Array, what: string): void {
+    if (!this.program.writeImage(address, bytes)) throw this.#outside(what, address, bytes.length);
+  }
+
+  #outside(what: string, address: bigint, sizeBytes: number): WavewrightError {
     const found = `${what} is ${hex(address)}, expected the address of ${sizeBytes} bytes of the image`;
-    throw new WavewrightError('BAD_INPUT', found, { file: this.name });
+    return new WavewrightError('BAD_INPUT', found, { file: this.name });
   }
 
   /** Tells programs that ask for the time how fast the device's clock runs. */
   writeClockFrequency(frequencyHz: number): void {
     const symbol = this.program.findSymbol(CLOCK_SYMBOL);
     if (symbol === undefined) return;
-    const bytes = this.#view(symbol.address, 8, `symbol ${CLOCK_SYMBOL}`);
-    new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
+    const frequency = new Uint8Array(BigUint64Array.of(BigInt(frequencyHz)).buffer);
+    this.#write(symbol.address, frequency, `symbol ${CLOCK_SYMBOL}`);
   }
 
   /**

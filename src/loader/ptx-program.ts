@@ -1,12 +1,12 @@
-/** A program for an NVIDIA GPU: PTX, compiled and linked for a device that runs PTX. */
+/** A program for an NVIDIA GPU: PTX on a virtual one, PTX or a cubin on a real one. */
 import type { AdvanceResult, Device } from '../device/device.ts';
 import { guestAddress } from '../device/guest-address.ts';
 import type { Dispatch } from '../device/launch.ts';
 import type { DeviceMemory } from '../device/memory.ts';
+import type { HeapMemory } from '../hsa/memory/device-heap.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
-import { ptxText } from '../ptx/text/recognize.ts';
+import type { NvptxExecutable, PtxKernel } from '../ptx-host/executable.ts';
 import { placeFunctionArrays } from '../ptx-host/function-arrays.ts';
-import { PtxExecutable, type PtxKernel } from '../ptx-host/ptx-executable.ts';
 import type { LoadedProgram, StartedKernel } from './loaded-program.ts';
 import type { DispatchShape, KernelResources } from './resource-usage.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
@@ -19,22 +19,23 @@ type PtxProgramKernel = PtxKernel & { readonly wavefrontSize: typeof WARP_SIZE }
 export class PtxProgram implements LoadedProgram {
   readonly device: Device;
   readonly kernels: readonly PtxProgramKernel[];
-  readonly heap: DeviceMemory;
+  readonly heap: HeapMemory;
   readonly shared: DeviceMemory;
   readonly arguments: DeviceMemory;
-  readonly #executable: PtxExecutable;
+  readonly #executable: NvptxExecutable;
   readonly #resources: DisposableStack;
   #running: Dispatch | undefined;
 
-  /** Throws what `PtxExecutable` throws, BAD_INPUT for constructors that cannot be called. */
-  constructor(device: Device, bytes: Uint8Array, name: string) {
-    const { memory } = device;
+  /** Disposes of the executable. Throws BAD_INPUT for constructors that cannot be called. */
+  constructor(device: Device, executable: NvptxExecutable) {
+    const { memory, driver } = device;
     this.device = device;
-    this.heap = this.shared = this.arguments = memory;
+    this.shared = this.arguments = memory;
+    this.heap = driver?.heap ?? memory;
     using resources = new DisposableStack();
-    this.#executable = resources.use(new PtxExecutable(device, [{ text: ptxText(bytes), name }]));
-    this.kernels = this.#executable.kernels.map((kernel) => ({ ...kernel, wavefrontSize: WARP_SIZE }));
-    for (const address of placeFunctionArrays(this.#executable, memory)) {
+    this.#executable = resources.use(executable);
+    this.kernels = executable.kernels.map((kernel) => ({ ...kernel, wavefrontSize: WARP_SIZE }));
+    for (const address of placeFunctionArrays(executable, memory)) {
       resources.defer(() => memory.free(address));
     }
     this.#resources = resources.move();
@@ -50,11 +51,15 @@ export class PtxProgram implements LoadedProgram {
   }
 
   findSymbol(name: string): { readonly address: bigint; readonly sizeBytes: number } | undefined {
-    return this.#executable.symbols.get(name);
+    return this.#executable.symbol(name);
   }
 
-  imageView(address: bigint, sizeBytes: number): Uint8Array | undefined {
-    return this.#executable.view(address, sizeBytes);
+  readImage(address: bigint, sizeBytes: number): Uint8Array | undefined {
+    return this.#executable.read(address, sizeBytes);
+  }
+
+  writeImage(address: bigint, bytes: Uint8Array): boolean {
+    return this.#executable.write(address, bytes);
   }
 
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {

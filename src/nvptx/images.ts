@@ -7,7 +7,7 @@ import { type ContainerOptions, FAT_BINARY_SECTION, isBitcode, openContainer } f
 import { EM_AMDGPU, EM_CUDA } from '../codeobject/elf-flags.ts';
 import { isBundle } from '../codeobject/offload-bundle.ts';
 import { parseElf } from '../elf/elf.ts';
-import { isElf } from '../elf/header.ts';
+import { elfMachine, isElf } from '../elf/header.ts';
 import { isArchive, readArchive } from '../linker/archive.ts';
 import { isPtxText, ptxHead } from '../ptx/text/recognize.ts';
 import { cubinProcessor } from './cubin.ts';
@@ -122,7 +122,7 @@ class Opener {
   }
 
   #openElf(bytes: Uint8Array, place: Place): NvptxFile['kind'] | undefined {
-    const machine = bytes.length >= 20 ? bytes[18]! | (bytes[19]! << 8) : 0;
+    const machine = elfMachine(bytes);
     if (machine === EM_AMDGPU) return undefined;
     const elf = parseElf(bytes, place.name);
     if (machine === EM_CUDA) return this.#plain('cubin', bytes, { ...place, processor: cubinProcessor(elf.header) });

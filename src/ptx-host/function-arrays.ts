@@ -5,8 +5,7 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import type { DeviceMemory } from '../device/memory.ts';
-import type { PtxSymbol } from './link.ts';
-import type { PtxExecutable } from './ptx-executable.ts';
+import type { NvptxExecutable, PtxSymbol } from './executable.ts';
 
 const POINTER_BYTES = 8;
 const MAX_PRIORITY = 65_535;
@@ -20,7 +19,7 @@ interface ArrayObject {
  * Makes the arrays in device memory and stores their bounds; the addresses of what was allocated. Throws
  * BAD_INPUT for a priority that is none, and for constructors that no start-up code asks for.
  */
-export function placeFunctionArrays(executable: PtxExecutable, memory: DeviceMemory): bigint[] {
+export function placeFunctionArrays(executable: NvptxExecutable, memory: DeviceMemory): bigint[] {
   return (['init', 'fini'] as const).flatMap((kind) => {
     const objects = arrayObjects(executable, kind);
     if (objects.length === 0) return [];
@@ -32,18 +31,19 @@ export function placeFunctionArrays(executable: PtxExecutable, memory: DeviceMem
       array.set(bytesOf(executable, variable), index * POINTER_BYTES);
     }
     for (const [index, bound] of bounds.entries()) {
-      new DataView(bound.buffer, bound.byteOffset).setBigUint64(0, address + BigInt(index * sizeBytes), true);
+      const end = BigUint64Array.of(address + BigInt(index * sizeBytes));
+      executable.write(bound.address, new Uint8Array(end.buffer));
     }
     return [address];
   });
 }
 
 /** In the order of the array: by priority, those of one priority as they stand in the text. */
-function arrayObjects({ symbols }: PtxExecutable, kind: 'init' | 'fini'): ArrayObject[] {
+function arrayObjects(executable: NvptxExecutable, kind: 'init' | 'fini'): ArrayObject[] {
   const prefix = `__${kind}_array_object_`;
-  return [...symbols]
-    .filter(([name]) => name.startsWith(prefix))
-    .map(([name, variable]) => ({ priority: priorityOf(name), variable }))
+  return [...executable.names]
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => ({ priority: priorityOf(name), variable: executable.symbol(name)! }))
     .sort((a, b) => a.priority - b.priority);
 }
 
@@ -54,16 +54,19 @@ function priorityOf(name: string): number {
   throw new WavewrightError('BAD_INPUT', `'${name}' ends in no priority, expected _0 to _${MAX_PRIORITY}`);
 }
 
-function boundOf(executable: PtxExecutable, name: string): Uint8Array {
-  const variable = executable.symbols.get(name);
-  if (variable !== undefined) return bytesOf(executable, variable);
+function boundOf(executable: NvptxExecutable, name: string): PtxSymbol {
+  const variable = executable.symbol(name);
+  if (variable !== undefined) return checkPointer(variable);
   throw new WavewrightError('BAD_INPUT', `there are constructors or destructors, but no variable '${name}'`, {
     hint: 'the start-up code of the C library has it: link the program with it',
   });
 }
 
-function bytesOf(executable: PtxExecutable, { address, sizeBytes }: PtxSymbol): Uint8Array {
-  const bytes = sizeBytes === POINTER_BYTES ? executable.view(address, sizeBytes) : undefined;
-  if (bytes !== undefined) return bytes;
-  throw new WavewrightError('BAD_INPUT', `a pointer to a function of ${sizeBytes} bytes, expected ${POINTER_BYTES}`);
+const bytesOf = (executable: NvptxExecutable, variable: PtxSymbol): Uint8Array =>
+  executable.read(checkPointer(variable).address, POINTER_BYTES)!;
+
+function checkPointer(variable: PtxSymbol): PtxSymbol {
+  if (variable.sizeBytes === POINTER_BYTES) return variable;
+  const what = `a pointer to a function of ${variable.sizeBytes} bytes, expected ${POINTER_BYTES}`;
+  throw new WavewrightError('BAD_INPUT', what);
 }

@@ -1,12 +1,7 @@
 /** Modules linked with each other by their names: PTX ISA 11.6 "Linking Directives". */
 import { WavewrightError } from '../base/errors.ts';
 import type { ImageFunction, ImageSymbol, LinkBinding, PtxImage } from '../ptx/compile/module.ts';
-
-/** A variable, kernel or function in device memory; `sizeBytes` of what runs is that of its code. */
-export interface PtxSymbol {
-  readonly address: bigint;
-  readonly sizeBytes: number;
-}
+import type { PtxSymbol } from './executable.ts';
 
 /** An image with its place in memory. */
 export interface Placed {

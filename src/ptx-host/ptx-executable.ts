@@ -3,19 +3,16 @@
  * one module leaves `.extern` is what another one defines.
  */
 import { WavewrightError } from '../base/errors.ts';
-import type { KernelArgument, KernelMetadata } from '../codeobject/metadata.ts';
 import type { Device } from '../device/device.ts';
-import { type GuestAddress, guestAddress } from '../device/guest-address.ts';
+import { guestAddress } from '../device/guest-address.ts';
 import type { Dispatch } from '../device/launch.ts';
 import { faultText } from '../launch/fault-text.ts';
-import type { LaunchableKernel } from '../launch/launchable-kernel.ts';
 import { UNKNOWN_STACK_BYTES } from '../launch/private-memory.ts';
 import { KERNEL_HEADER_BYTES, readKernelHeader, writeKernelHeader } from '../ptx/compile/kernel-header.ts';
 import {
   compileModule,
   type ImageKernel,
   type ImageLine,
-  type ImageParameter,
   type PtxImage,
   type Relocation,
   sharedFunctions,
@@ -24,33 +21,19 @@ import { SharedLayout } from '../ptx/compile/shared-layout.ts';
 import { type StackNeeds, stackNeeds } from '../ptx/compile/stack-needs.ts';
 import { parseSource } from '../ptx/text/parser.ts';
 import { PtxSource } from '../ptx/text/source.ts';
-import { LinkedNames, type Placed, type PtxSymbol } from './link.ts';
+import type { NvptxExecutable, PtxKernel, PtxSymbol, PtxText, WantedFunctions } from './executable.ts';
+import { kernelMetadata } from './kernel-metadata.ts';
+import { LinkedNames, type Placed } from './link.ts';
 
-/** A kernel that can be launched: its parameters, and where its header is. */
-export interface PtxKernel extends LaunchableKernel {
-  readonly entry: GuestAddress;
-  /** Registers of 32 bits that are live at a time. */
-  readonly registerCount: number;
-}
-
-/** A PTX text, and what errors call it. */
-export interface PtxText {
-  readonly text: string;
-  readonly name: string;
-}
+export type { PtxKernel, PtxText } from './executable.ts';
 
 interface Loaded extends Placed {
   readonly source: PtxSource;
   readonly view: Uint8Array;
 }
 
-export interface PtxExecutableOptions {
-  /** Functions that the host wants to know the address of, though no kernel needs them. */
-  readonly wanted?: readonly string[];
-}
-
 /** `using` frees its memory; nothing of it may run any more. */
-export class PtxExecutable implements Disposable {
+export class PtxExecutable implements NvptxExecutable {
   readonly kernels: readonly PtxKernel[];
   /** Variables, kernels and functions by their names. */
   readonly symbols: ReadonlyMap<string, PtxSymbol>;
@@ -65,7 +48,7 @@ export class PtxExecutable implements Disposable {
    * Compiles, places and links. Throws BAD_INPUT for what is no PTX, names that nothing defines and names
    * that are defined twice, UNSUPPORTED by name for what is not implemented, LIMIT_EXCEEDED.
    */
-  constructor(device: Device, texts: readonly PtxText[], { wanted = [] }: PtxExecutableOptions = {}) {
+  constructor(device: Device, texts: readonly PtxText[], { wanted = [] }: WantedFunctions = {}) {
     this.#device = device;
     const images = compileAll(texts, wanted);
     try {
@@ -82,22 +65,37 @@ export class PtxExecutable implements Disposable {
     this.sizeBytes = this.#loaded.reduce((sum, { view }) => sum + view.length, 0);
   }
 
-  /** The address of a variable, kernel or function. Throws USAGE for a name that nothing defines. */
+  get names(): Iterable<string> {
+    return this.symbols.keys();
+  }
+
+  symbol(name: string): PtxSymbol | undefined {
+    return this.symbols.get(name);
+  }
+
   addressOf(name: string): bigint {
     const symbol = this.symbols.get(name);
     if (symbol !== undefined) return symbol.address;
     throw new WavewrightError('USAGE', `there is no variable or function '${name}'`);
   }
 
-  /** Bytes of the modules; undefined where the range is not inside one of them. */
-  view(address: bigint, sizeBytes: number): Uint8Array | undefined {
+  read(address: bigint, sizeBytes: number): Uint8Array | undefined {
+    return this.#view(address, sizeBytes)?.slice();
+  }
+
+  write(address: bigint, bytes: Uint8Array): boolean {
+    const view = this.#view(address, bytes.length);
+    view?.set(bytes);
+    return view !== undefined;
+  }
+
+  #view(address: bigint, sizeBytes: number): Uint8Array | undefined {
     const found = this.#loadedAt(address);
     const offset = found && Number(address - found.address);
     if (offset === undefined || offset + sizeBytes > found!.view.length) return undefined;
     return found!.view.subarray(offset, offset + sizeBytes);
   }
 
-  /** Why a dispatch of a kernel ended before it was complete, if it did. */
   errorOf(
     { error, fault }: Dispatch,
     kernel: Pick<PtxKernel, 'name'>,
@@ -236,41 +234,12 @@ function undefinedSymbol({ image, source }: Loaded, { symbol, textOffset }: Relo
   return textOffset > 0 ? source.error(textOffset, what) : new WavewrightError('BAD_INPUT', what, { file: image.name });
 }
 
-/** Names that errors use, and that say whether a number is an integer or a float. */
-const TYPE_NAMES: Readonly<Record<string, string>> = {
-  ...{ u8: 'uchar', s8: 'char', u16: 'ushort', s16: 'short', u32: 'uint', s32: 'int' },
-  ...{ f16: 'half', f32: 'float', f64: 'double' },
-};
-
-function argumentOf({ name, type, offset, sizeBytes, isPointer }: ImageParameter): KernelArgument {
-  return {
-    ...{ name, typeName: TYPE_NAMES[type], sizeBytes, offsetBytes: offset, unknown: {} },
-    valueKind: isPointer ? 'global_buffer' : 'by_value',
-    ...{ pointeeAlignmentBytes: undefined, addressSpace: undefined, access: undefined, actualAccess: undefined },
-    ...{ isConst: undefined, isRestrict: undefined, isVolatile: undefined, isPipe: undefined },
-  };
-}
-
 function kernelOf(kernel: ImageKernel, base: bigint, { privateBytes, isOpen }: StackNeeds): PtxKernel {
-  const { name, parameters, parametersSizeBytes, sharedSizeBytes } = kernel;
-  const metadata: KernelMetadata = {
-    ...{ name, symbol: name, language: 'PTX', languageVersion: undefined, args: parameters.map(argumentOf) },
-    ...{ reqdWorkgroupSize: kernel.requiredSize, workgroupSizeHint: undefined, vecTypeHint: undefined },
-    ...{
-      deviceEnqueueSymbol: undefined,
-      kernargSegmentSizeBytes: parametersSizeBytes,
-      kernargSegmentAlignmentBytes: 16,
-    },
-    ...{ groupSegmentFixedSizeBytes: sharedSizeBytes, privateSegmentFixedSizeBytes: privateBytes },
-    ...{ wavefrontSize: 32, sgprCount: 0, vgprCount: 0, agprCount: undefined },
-    ...{ maxFlatWorkgroupSize: kernel.maxWorkgroupSize, sgprSpillCount: undefined, vgprSpillCount: undefined },
-    ...{ kind: undefined, maxWorkgroupsX: undefined, maxWorkgroupsY: undefined, maxWorkgroupsZ: undefined },
-    ...{ uniformWorkgroupSize: 1, usesDynamicStack: undefined, workgroupProcessorMode: undefined },
-    ...{ clusterDims: undefined, unknown: {} },
-  };
+  const { name, parametersSizeBytes, sharedSizeBytes } = kernel;
   return {
     ...{ name, kernargSegmentSizeBytes: parametersSizeBytes, groupSegmentSizeBytes: sharedSizeBytes },
-    ...{ privateSegmentSizeBytes: privateBytes, dynamicCallstack: isOpen, metadata },
+    ...{ privateSegmentSizeBytes: privateBytes, dynamicCallstack: isOpen },
+    metadata: kernelMetadata({ ...kernel, privateSizeBytes: privateBytes }),
     ...{ entry: guestAddress(base + BigInt(kernel.offset)), registerCount: kernel.registerCount },
   };
 }

@@ -7,17 +7,23 @@ import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device
 import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { type PreparedLaunch, prepareLaunch } from '../launch/prepare.ts';
-import { PtxExecutable, type PtxKernel, type PtxText } from './ptx-executable.ts';
+import {
+  type ArgumentMemory,
+  argumentMemory,
+  type NvptxCode,
+  type NvptxExecutable,
+  type PtxKernel,
+  type PtxText,
+} from './executable.ts';
+import { loadExecutable } from './load.ts';
 
 /** A caller who wants one gets a turn this often, in milliseconds. */
 const TURN_MS = 50;
 
 export type { PtxText };
 
-export interface PtxRunRequest {
+export interface PtxRunRequest extends NvptxCode {
   readonly device: Device;
-  /** All are linked with each other. */
-  readonly texts: readonly PtxText[];
   /** Needed where the modules have several kernels. */
   readonly kernel?: string | undefined;
   /** Threads in 1 to 3 dimensions. */
@@ -56,19 +62,19 @@ export interface RunningPtxKernel {
 
 /**
  * Awaits `pause` every now and then while the kernel runs; what that throws ends it. Throws what
- * `PtxExecutable` throws, USAGE for a launch that does not fit the kernel, GPU_FAULT, TIMEOUT.
+ * `loadExecutable` throws, USAGE for a launch that does not fit the kernel, GPU_FAULT, TIMEOUT.
  */
 export async function runPtxKernel(
   request: PtxRunRequest,
   pause: (kernel: RunningPtxKernel) => Promise<void> = async () => {},
 ): Promise<PtxRunOutcome> {
   const wanted = request.args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : []));
-  using executable = new PtxExecutable(request.device, request.texts, { wanted });
+  using executable = await loadExecutable(request.device, request, { wanted });
   using run = new KernelRun(request, executable);
   return await run.run(pause);
 }
 
-function chooseKernel({ kernels }: PtxExecutable, wanted: string | undefined): PtxKernel {
+function chooseKernel({ kernels }: NvptxExecutable, wanted: string | undefined): PtxKernel {
   const names = kernels.map(({ name }) => name).join(', ');
   const found = wanted === undefined ? kernels : kernels.filter(({ name }) => name === wanted);
   if (found.length === 1) return found[0]!;
@@ -81,16 +87,18 @@ function chooseKernel({ kernels }: PtxExecutable, wanted: string | undefined): P
 
 class KernelRun implements Disposable {
   readonly #request: PtxRunRequest;
-  readonly #executable: PtxExecutable;
+  readonly #executable: NvptxExecutable;
   readonly #kernel: PtxKernel;
+  readonly #memory: ArgumentMemory;
   readonly #buffers: { readonly argument: FileBuffer; readonly address: bigint }[] = [];
-  readonly #allocated: bigint[] = [];
+  readonly #resources = new DisposableStack();
   #memoryBytes: number;
 
-  constructor(request: PtxRunRequest, executable: PtxExecutable) {
+  constructor(request: PtxRunRequest, executable: NvptxExecutable) {
     this.#request = request;
     this.#executable = executable;
     this.#kernel = chooseKernel(executable, request.kernel);
+    this.#memory = argumentMemory(request.device);
     this.#memoryBytes = executable.sizeBytes;
   }
 
@@ -117,7 +125,7 @@ class KernelRun implements Disposable {
       statistics = addStatistics(statistics, dispatch.statistics);
     }
     const outputs = this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
-      output === undefined ? [] : [{ file: output, bytes: device.memory.view(address, sizeBytes).slice() }],
+      output === undefined ? [] : [{ file: output, bytes: this.#memory.read(address, sizeBytes) }],
     );
     return { kernel: this.#kernel, runs, statistics, outputs, memoryBytes: this.#memoryBytes };
   }
@@ -128,7 +136,10 @@ class KernelRun implements Disposable {
     const dynamicGroupSizeBytes = placed.localSizeBytes + dynamicSharedSizeBytes;
     const launch = prepareLaunch(device, this.#kernel, { ...request, ...placed, dynamicGroupSizeBytes });
     const { kernargSizeBytes } = launch.sizes;
-    const parameters = this.#allocate(kernargSizeBytes, 'kernel parameters');
+    // Arguments are handed over by the host.
+    const parameters = device.memory.allocate(kernargSizeBytes, { label: 'kernel parameters' });
+    this.#resources.defer(() => device.memory.free(parameters));
+    this.#memoryBytes += kernargSizeBytes;
     const segment = device.memory.view(parameters, kernargSizeBytes);
     writeArguments(new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes), placed, {
       address: (argument) => {
@@ -167,21 +178,23 @@ class KernelRun implements Disposable {
 
   #fillBuffers(isNew: boolean): void {
     for (const { argument, address } of this.#buffers) {
-      const view = this.#request.device.memory.view(address, argument.sizeBytes);
-      view.set(argument.contents);
-      if (!isNew) view.fill(0, argument.contents.length);
+      const { contents, sizeBytes } = argument;
+      const isWhole = isNew || contents.length === sizeBytes;
+      const bytes = isWhole ? contents : new Uint8Array(sizeBytes);
+      if (!isWhole) bytes.set(contents);
+      this.#memory.write(address, bytes);
     }
   }
 
   #allocate(sizeBytes: number, label: string): bigint {
-    const address = this.#request.device.memory.allocate(sizeBytes, { label });
-    this.#allocated.push(address);
+    const address = this.#memory.allocate(sizeBytes, label);
+    this.#resources.defer(() => this.#memory.free(address));
     this.#memoryBytes += sizeBytes;
     return address;
   }
 
   [Symbol.dispose](): void {
-    for (const address of this.#allocated) this.#request.device.memory.free(address);
+    this.#resources.dispose();
   }
 }
 

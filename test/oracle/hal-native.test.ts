@@ -10,9 +10,10 @@ import { amdgpuDriver, uuidOf } from '../../src/hal/amdgpu/index.ts';
 import { runSuite } from '../../src/hal/conformance/cts-run.test-support.ts';
 import { conformanceCode, type Subject } from '../../src/hal/conformance/subject.test-support.ts';
 import { DriverRegistry } from '../../src/hal/devices/driver.ts';
-import { MockLibraries } from './hsa-mock/mock-library.ts';
+import { buildHsaMock } from './hsa-mock/build.ts';
+import { MockLibraries } from './mock-library.ts';
 
-const mock = new MockLibraries().build('libhsa-mock.so', true);
+const mock = buildHsaMock(new MockLibraries());
 const library = await HsaLibrary.open({ path: mock });
 const inspector = new library.ffi.DynamicLibrary(mock).getFunctions({
   hsa_mock_calls: { arguments: [], return: 'pointer' },

@@ -15,10 +15,11 @@ import { conform } from '../../src/hsa/conformance/suite.test-support.ts';
 import { AGENT_INFO, agentInfo } from '../../src/hsa/objects/agent-info.ts';
 import { HsaError } from '../../src/hsa/objects/status.ts';
 import { createRuntime, type Runtime } from '../../src/hsa/runtime/runtime.ts';
-import { MockLibraries } from './hsa-mock/mock-library.ts';
+import { buildHsaMock } from './hsa-mock/build.ts';
+import { MockLibraries } from './mock-library.ts';
 
 const libraries = new MockLibraries();
-const mock = libraries.build('libhsa-mock.so', true);
+const mock = buildHsaMock(libraries);
 const library = await HsaLibrary.open({ path: mock });
 const inspector = new library.ffi.DynamicLibrary(mock).getFunctions({
   hsa_mock_calls: { arguments: [], return: 'pointer' },
@@ -185,7 +186,7 @@ test('no runtime, no driver, no GPU, no such GPU: no device, and why', async () 
   const environment = { [LIBRARY_VARIABLE]: '/nowhere/libhsa.so' };
   await assert.rejects(openNativeDevice({ environment }), isNoDevice(/\/nowhere\/libhsa\.so/));
   await assert.rejects(openNativeDevice({ path: 'libm.so.6' }), isNoDevice(/hsa_init@ROCR_1/));
-  const unversioned = libraries.build('libhsa-unversioned.so', false);
+  const unversioned = buildHsaMock(libraries, false);
   await assert.rejects(openNativeDevice({ path: unversioned }), isNoDevice(/hsa_init@ROCR_1/));
   const device = await openNativeDevice({ environment: { [LIBRARY_VARIABLE]: mock } });
   assert.equal(device.name, 'hsa:0');

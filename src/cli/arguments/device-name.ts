@@ -30,7 +30,7 @@ export const MEMORY_OPTION = {
     'memory of the emulated device, for code, buffers and malloc together; decompressed bundles are no larger',
 } as const;
 
-const HINT = `devices are ${TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, hsa:0 on for AMD GPUs of this machine, and ptx:sm_70 on for PTX`;
+const HINT = `devices are ${TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, hsa:0 on for AMD GPUs of this machine, cuda:0 on for its NVIDIA GPUs, and ptx:sm_70 on for PTX`;
 
 /** The code objects in a file, for a device with so much memory. */
 export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES): CodeObjectImage[] {
@@ -42,7 +42,7 @@ export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYT
  * `emulated:`; without a name, or with `emulated` alone, the emulator for the target of the first image that
  * it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for another kind of device, an
  * unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
- * emulated. `ptx:sm_80` runs PTX.
+ * emulated. `ptx:sm_80` runs PTX, `cuda:0` is the first NVIDIA GPU.
  */
 export async function openDevice(
   name: string | undefined,
@@ -63,6 +63,7 @@ export async function openDevice(
     return openNativeDevice({ index });
   }
   if (kind === 'ptx') return await (await import('./ptx-device.ts')).openPtxDevice(name!, { ...options, open });
+  if (kind === 'cuda') return await (await import('./cuda-device.ts')).openCuda(name!, { ...options, open });
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
   const processor = wanted?.processor ?? ownProcessor(images);

@@ -3,7 +3,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { type CodeObjectImage, type ContainerOptions, isBitcode, openCodeObjects } from '../../codeobject/container.ts';
 import { EM_AMDGPU } from '../../codeobject/elf-flags.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
-import { isElf } from '../../elf/header.ts';
+import { elfMachine } from '../../elf/header.ts';
 import type { NvptxFile, NvptxImage } from '../../nvptx/images.ts';
 import { readInput } from '../process/input.ts';
 import { MAX_DEVICE_MEMORY_BYTES } from './device-name.ts';
@@ -19,10 +19,9 @@ export interface FileCodeOptions {
   readonly memorySizeBytes?: number;
 }
 
-const isForNvptx = (device: string | undefined): boolean => /^ptx(?::|$)/.test(device ?? '');
+const isForNvptx = (device: string | undefined): boolean => /^(?:ptx|cuda)(?::|$)/.test(device ?? '');
 
-const isAmdgpuElf = (bytes: Uint8Array): boolean =>
-  isElf(bytes) && bytes.length > 19 && (bytes[18]! | (bytes[19]! << 8)) === EM_AMDGPU;
+const isAmdgpuElf = (bytes: Uint8Array): boolean => elfMachine(bytes) === EM_AMDGPU;
 
 /** Throws IO, and BAD_INPUT where the file has no GPU code. */
 export async function openFileCode(file: string, options: FileCodeOptions = {}): Promise<FileCode> {

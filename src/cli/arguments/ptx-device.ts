@@ -3,7 +3,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import type { Device } from '../../device/device.ts';
 import { PTX_PROCESSORS } from '../../devices/emulated/ptx/processors.ts';
 import type { NvptxImage } from '../../nvptx/images.ts';
-import { type PickedPtx, pickPtx, runsOn } from '../../nvptx/pick.ts';
+import { type PickedImage, pickPtx, runsOn } from '../../nvptx/pick.ts';
 import type { DeviceOptions } from './device-options.ts';
 
 const HINT = `devices for PTX are ${PTX_PROCESSORS.map((each) => `ptx:${each}`).join(', ')}`;
@@ -13,7 +13,7 @@ const LAST = PTX_PROCESSORS.at(-1)!;
 export function choosePtx(
   device: string | undefined,
   images: readonly NvptxImage[],
-): { readonly name: string; readonly picked: readonly PickedPtx[] } {
+): { readonly name: string; readonly picked: readonly PickedImage[] } {
   if (device !== undefined && device !== 'ptx') return { name: device, picked: pickPtx(images, processorOf(device)) };
   const picked = pickPtx(images, LAST);
   const first = PTX_PROCESSORS.find((each) => picked.every((one) => runsOn(one.processor, each)));

@@ -98,7 +98,8 @@ export const dispatch = defineCommand({
   },
   notes: [
     'FILE is a code object, a relocatable object, an offload bundle, a program with some inside, or an archive of these, of which the members',
-    'count that define what is missing; or a PTX text, for a device ptx:sm_70. All FILEs are linked with each other.',
+    'count that define what is missing; or code for NVIDIA GPUs: PTX, for a device ptx:sm_70, or for cuda:0, which takes cubins, too.',
+    'All FILEs are linked with each other.',
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
@@ -310,8 +311,13 @@ function timesText({ runs, statistics }: Outcome): string {
       `run ${i + 1}: ${microseconds(durationNs)}, ${microseconds(cpuNs ?? 0)} of processor time`,
   );
   const middle = medianOf(runs.map(({ durationNs }) => durationNs));
+  const waves = `${statistics.waves / runs.length} waves`;
+  if (statistics.instructions === 0) {
+    lines.push(`median: ${microseconds(middle)}, ${waves}; the device counts no instructions`);
+    return `${lines.join('\n')}\n`;
+  }
   lines.push(
-    `median: ${microseconds(middle)}, ${statistics.instructions / runs.length} instructions of ${statistics.waves / runs.length} waves`,
+    `median: ${microseconds(middle)}, ${statistics.instructions / runs.length} instructions of ${waves}`,
     ...(statistics.classes ? [`classes: ${instructionCounts(perRun(statistics.classes, runs.length))}`] : []),
     `tiers: ${tierShares(statistics.tiers)}`,
   );

@@ -9,10 +9,10 @@ import { openFileCode } from '../arguments/file-code.ts';
 
 export interface ProgramFile {
   readonly device: Device;
-  /** What errors call the image, and its bytes: a code object, or PTX. */
+  /** What errors call the image, and its bytes: a code object, PTX or a cubin. */
   readonly name: string;
   readonly bytes: Uint8Array;
-  /** Absent for PTX. */
+  /** Absent for PTX and cubins. */
   readonly codeObject: CodeObjectImage | undefined;
 }
 
@@ -31,13 +31,12 @@ export async function openProgram(
     ...(memorySizeBytes !== undefined && { memorySizeBytes }),
   });
   if (code.kind === 'nvptx') {
-    const { choosePtx } = await import('../arguments/ptx-device.ts');
-    const { name, picked } = choosePtx(deviceName, code.images);
+    const { openNvptxDevice } = await import('../arguments/nvptx-device.ts');
+    const { device, picked } = await openNvptxDevice(deviceName, code.images, options);
     const [only, ...others] = picked;
-    if (only && others.length === 0) {
-      return { ...only, codeObject: undefined, device: await openDevice(name, [], options) };
-    }
-    throw new WavewrightError('UNSUPPORTED', `a program of ${picked.length} modules of PTX, expected one`, {
+    if (only && others.length === 0) return { ...only, codeObject: undefined, device };
+    if (device !== options.open) device.close();
+    throw new WavewrightError('UNSUPPORTED', `a program of ${picked.length} modules, expected one`, {
       file,
       hint: 'link them to one: clang-nvlink-wrapper --lto-emit-asm; kernels run with `wavewright dispatch`',
     });

@@ -1,19 +1,20 @@
-/** `wavewright dispatch` of PTX: the device, and what of its options PTX has. */
+/** `wavewright dispatch` of code for NVIDIA GPUs: the device, and what of its options such code has. */
 import { WavewrightError } from '../../base/errors.ts';
+import type { NvptxImage } from '../../nvptx/images.ts';
 import { ptxText } from '../../ptx/text/recognize.ts';
-import type { PtxRunOutcome, PtxRunRequest, PtxText, RunningPtxKernel } from '../../ptx-host/run-kernel.ts';
-import { openDevice } from '../arguments/device-name.ts';
+import type { PtxRunOutcome, PtxRunRequest, RunningPtxKernel } from '../../ptx-host/run-kernel.ts';
 import type { DeviceOptions } from '../arguments/device-options.ts';
 import { nvptxImages } from '../arguments/file-code.ts';
 
 export interface PtxFiles {
-  readonly device: string;
-  readonly texts: readonly PtxText[];
+  /** Of --device. */
+  readonly device: string | undefined;
+  readonly images: readonly NvptxImage[];
 }
 
 /**
- * The PTX in the files that the device runs, where the first one has some, and the device. Throws
- * BAD_INPUT where others have none, UNSUPPORTED where none fits.
+ * The code for NVIDIA GPUs in the files, where the first one has some. Throws BAD_INPUT where others have
+ * none.
  */
 export async function ptxFiles(
   files: readonly { readonly bytes: Uint8Array; readonly name: string }[],
@@ -29,9 +30,7 @@ export async function ptxFiles(
     const more = (await nvptxImages(bytes, name, { device: device ?? 'ptx', memorySizeBytes })) ?? [];
     all.push(...more.map((image) => ({ ...image, unit: unit + image.unit })));
   }
-  const { choosePtx } = await import('../arguments/ptx-device.ts');
-  const { name, picked } = choosePtx(device, all);
-  return { device: name, texts: picked.map((each) => ({ text: ptxText(each.bytes), name: each.name })) };
+  return { device, images: all };
 }
 
 export interface PtxDispatchOptions extends DeviceOptions {
@@ -39,7 +38,7 @@ export interface PtxDispatchOptions extends DeviceOptions {
   readonly refused: Readonly<Record<string, boolean>>;
 }
 
-/** Throws UNSUPPORTED for an option that PTX does not have here. */
+/** Throws UNSUPPORTED for an option that such code does not have here. */
 export async function dispatchPtx(
   files: PtxFiles,
   { refused, ...options }: PtxDispatchOptions,
@@ -49,7 +48,11 @@ export async function dispatchPtx(
   const given = Object.entries(refused).find(([, isGiven]) => isGiven);
   if (given) throw new WavewrightError('UNSUPPORTED', `--${given[0]} for PTX`);
   const { runPtxKernel } = await import('../../ptx-host/run-kernel.ts');
-  using device = await openDevice(files.device, [], options);
-  const outcome = await runPtxKernel({ device, texts: files.texts, ...request }, pause);
+  const { openNvptxDevice } = await import('../arguments/nvptx-device.ts');
+  const { device: opened, picked } = await openNvptxDevice(files.device, files.images, options);
+  using device = opened;
+  const texts = picked.filter(({ kind }) => kind === 'ptx').map(({ bytes, name }) => ({ text: ptxText(bytes), name }));
+  const cubins = picked.filter(({ kind }) => kind === 'cubin');
+  const outcome = await runPtxKernel({ device, texts, cubins, ...request }, pause);
   return { outcome, deviceName: device.name };
 }

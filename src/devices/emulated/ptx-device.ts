@@ -5,6 +5,7 @@ import type { Device } from '../../device/device.ts';
 import type { KernelLaunch } from '../../device/launch.ts';
 import { Emulator } from '../../emulator/emulator.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
+import { checkWholeBlocks } from '../../launch/whole-blocks.ts';
 import { KERNEL_HEADER_BYTES, type KernelHeader, readKernelHeader } from '../../ptx/compile/kernel-header.ts';
 import { ROWS_PER_FILE } from '../../ptx/machine/places.ts';
 import { EmulatedDevice, type EmulatorDeviceOptions } from './emulated-device.ts';
@@ -12,7 +13,6 @@ import { PtxFrontEnd, type PtxLaunch } from './ptx/front-end.ts';
 import { isPtxProcessor, PTX_PROCESSORS } from './ptx/processors.ts';
 
 const WARP_SIZE = 32;
-const MAX_GRID_SIZE = 2 ** 32 - 1;
 
 export interface PtxDeviceOptions extends EmulatorDeviceOptions {
   /** As `.target` names it: `sm_70`. */
@@ -43,7 +43,7 @@ export function createPtxDevice({ processor, ...options }: PtxDeviceOptions): De
 function launchOf(emulator: Emulator, device: Device, launch: KernelLaunch): PtxLaunch {
   const { workgroupSize, gridSize, resources, argumentsAddress } = launch;
   const header = headerAt(device, launch);
-  checkExtents(device, launch);
+  checkWholeBlocks(device, launch);
   const entry = emulator.memory.offset(launch.entry)!;
   const ldsSizeBytes = resources.groupSizeBytes;
   const privateSizeBytes = Math.max(resources.privateSizeBytes, header.privateBytes);
@@ -72,15 +72,4 @@ function headerAt({ memory }: Device, { entry }: KernelLaunch): KernelHeader {
   const header = bytes && readKernelHeader(bytes);
   if (header && header.vectorRows <= ROWS_PER_FILE && header.accumulatorRows <= ROWS_PER_FILE) return header;
   throw new WavewrightError('BAD_INPUT', `there is no kernel at ${hex(entry)}`);
-}
-
-/** CUDA knows no workgroups that are cut at the edge of the grid. */
-function checkExtents({ name, properties }: Device, { workgroupSize, gridSize }: KernelLaunch): void {
-  const isWhole = (size: number): boolean => Number.isInteger(size) && size >= 1 && size <= MAX_GRID_SIZE;
-  const items = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
-  const isEven = gridSize.every((size, d) => size % workgroupSize[d as 0 | 1 | 2] === 0);
-  const isPlaced = items <= properties.maxWorkgroupSize;
-  if (workgroupSize.every(isWhole) && gridSize.every(isWhole) && isPlaced && isEven) return;
-  const what = `a grid of ${gridSize.join(' x ')} threads in blocks of ${workgroupSize.join(' x ')}`;
-  throw new WavewrightError('USAGE', `${what}; ${name} takes whole blocks of up to ${properties.maxWorkgroupSize}`);
 }

@@ -4,8 +4,10 @@ import type { AdvanceResult, Device, PublishedCode } from '../../device/device.t
 import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
 import type { DeviceProperties } from '../../device/properties.ts';
 import { Lifetime } from '../../hsa/objects/lifetime.ts';
-import { driverHint, HsaLibrary, type LibraryOptions, noDevice } from './library.ts';
-import { NativeMemory } from './native-memory.ts';
+import { SharedHostMemory } from '../native/host-memory.ts';
+import { noDevice } from '../native/shared-library.ts';
+import { driverHint, HsaLibrary, type LibraryOptions } from './library.ts';
+import { HsaMemorySource } from './memory-source.ts';
 import { type NativeClock, NativeQueue } from './native-queue.ts';
 import { AgentQueries, boardOf } from './properties.ts';
 
@@ -24,7 +26,7 @@ const SYSTEM_TIMESTAMP_FREQUENCY = 3;
 class NativeDevice implements Device {
   readonly name: string;
   readonly properties: DeviceProperties;
-  readonly memory: NativeMemory;
+  readonly memory: SharedHostMemory;
   readonly #library: HsaLibrary;
   readonly #agent: bigint;
   readonly #clock: NativeClock;
@@ -48,7 +50,7 @@ class NativeDevice implements Device {
     this.#agent = agent;
     this.name = `hsa:${index}`;
     this.#lifetime = new Lifetime(1, `device ${this.name} was closed`);
-    this.memory = new NativeMemory(library, pool.handle, agent, this.#lifetime);
+    this.memory = new SharedHostMemory(library.ffi, new HsaMemorySource(library, pool.handle, agent), this.#lifetime);
     const frequency = queries.timestampFrequency(agent);
     const systemFrequency = this.#system(SYSTEM_TIMESTAMP_FREQUENCY);
     this.#clock = { ticks: (time) => (time * frequency) / systemFrequency };
@@ -91,7 +93,7 @@ class NativeDevice implements Device {
     this.memory.keep(address);
   }
 
-  /** The library needs no word of it; `NativeMemory.free` keeps the place of code. */
+  /** The library needs no word of it; `SharedHostMemory.free` keeps the place of code. */
   withdrawCode(): void {}
 
   dispatch(launch: KernelLaunch): Dispatch {

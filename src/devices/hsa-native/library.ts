@@ -1,12 +1,12 @@
 /**
- * `libhsa-runtime64.so.1` through node:ffi, which cannot be called from other threads: every callback that is
- * passed here runs on the calling thread, and queues are made without one.
+ * `libhsa-runtime64.so.1`: every callback that is passed here runs on the calling thread, and queues are made
+ * without one.
  */
 
 import type * as Ffi from 'node:ffi';
-import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { HsaError, statusNamed } from '../../hsa/objects/status.ts';
+import { noDevice, openSharedLibrary, type SharedLibrary } from '../native/shared-library.ts';
 
 const { existsSync } = process.getBuiltinModule('node:fs');
 
@@ -67,7 +67,7 @@ export class HsaLibrary {
   readonly call: Functions;
   readonly #library: Ffi.DynamicLibrary;
 
-  private constructor(ffi: typeof Ffi, path: string, library: Ffi.DynamicLibrary) {
+  private constructor({ ffi, path, library }: SharedLibrary) {
     this.ffi = ffi;
     this.path = path;
     this.#library = library;
@@ -76,22 +76,14 @@ export class HsaLibrary {
 
   /** Throws NO_DEVICE with what was tried when there is no such library or it is another one. */
   static async open({ path, environment = process.env }: LibraryOptions = {}): Promise<HsaLibrary> {
-    const ffi = await importFfi();
     const chosen = path ?? environment[LIBRARY_VARIABLE];
-    const candidates = chosen === undefined ? SYSTEM_PATHS : [chosen];
-    const reasons: string[] = [];
-    for (const candidate of candidates) {
-      try {
-        const library = new ffi.DynamicLibrary(candidate);
-        checkVersion(ffi, candidate);
-        return new HsaLibrary(ffi, candidate, library);
-      } catch (error) {
-        reasons.push(error instanceof Error ? error.message : String(error));
-      }
-    }
-    throw noDevice(`no HSA runtime: ${reasons.join('; ')}`, {
+    const library = await openSharedLibrary({
+      what: 'HSA runtime',
+      candidates: chosen === undefined ? SYSTEM_PATHS : [chosen],
+      verify: checkVersion,
       hint: `install ROCm's runtime (libhsa-runtime64-1), or name the library in ${LIBRARY_VARIABLE}`,
     });
+    return new HsaLibrary(library);
   }
 
   /** Throws the HSA error of a status that is not success. */
@@ -136,26 +128,8 @@ export class HsaLibrary {
   }
 }
 
-export function noDevice(what: string, context: { hint?: string; cause?: unknown } = {}): WavewrightError {
-  return new WavewrightError('NO_DEVICE', what, context);
-}
-
-/**
- * Imports node:ffi without the warning that the module is experimental: who asks for a real device knows what
- * it takes.
- */
-async function importFfi(): Promise<typeof Ffi> {
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
-  try {
-    return await import('node:ffi');
-  } finally {
-    process.emitWarning = emitWarning;
-  }
-}
-
 /** Throws for a library whose exports do not have the version that every HSA program asks for. */
-function checkVersion(ffi: typeof Ffi, path: string): void {
+function checkVersion({ ffi, path }: SharedLibrary): void {
   using libc = ffi.dlopen('libc.so.6', {
     dlopen: { arguments: ['string', 'int32'], return: 'uint64' },
     dlvsym: { arguments: ['uint64', 'string', 'string'], return: 'uint64' },

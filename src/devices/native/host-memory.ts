@@ -1,13 +1,19 @@
-/** Memory that a GPU and this process share: fine-grained system memory that code may be put into. */
+/** Memory that a GPU and this process share, at the same addresses. */
+import type * as Ffi from 'node:ffi';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
 import type { Lifetime } from '../../hsa/objects/lifetime.ts';
-import type { HsaLibrary } from './library.ts';
 
 const PAGE_BYTES = 4096;
-const EXECUTABLE = 4;
+/** The driver's side of it. */
+export interface MemorySource {
+  /** The address of whole pages. Throws LIMIT_EXCEEDED where there are no more. */
+  allocate(sizeBytes: number): bigint;
+  /** Takes back what `allocate` gave. */
+  free(base: bigint): void;
+}
 
 interface Owned extends Allocation {
   /** What the library returned. */
@@ -15,10 +21,9 @@ interface Owned extends Allocation {
   readonly bytes: Uint8Array<SharedArrayBuffer>;
 }
 
-export class NativeMemory implements DeviceMemory {
-  readonly #library: HsaLibrary;
-  readonly #pool: bigint;
-  readonly #agent: bigint;
+export class SharedHostMemory implements DeviceMemory {
+  readonly #ffi: typeof Ffi;
+  readonly #source: MemorySource;
   /** Allocations by each page that they cover, because host code looks addresses up all the time. */
   readonly #pages = new Map<bigint, Owned>();
   readonly #live = new Map<bigint, Owned>();
@@ -26,10 +31,9 @@ export class NativeMemory implements DeviceMemory {
   readonly #outOfUse: bigint[] = [];
   readonly #lifetime: Lifetime;
 
-  constructor(library: HsaLibrary, pool: bigint, agent: bigint, lifetime: Lifetime) {
-    this.#library = library;
-    this.#pool = pool;
-    this.#agent = agent;
+  constructor(ffi: typeof Ffi, source: MemorySource, lifetime: Lifetime) {
+    this.#ffi = ffi;
+    this.#source = source;
     this.#lifetime = lifetime;
   }
 
@@ -45,24 +49,13 @@ export class NativeMemory implements DeviceMemory {
     if (readOnly) throw new WavewrightError('UNSUPPORTED', 'memory that the GPU cannot write');
     // Pages come aligned; for more than that, room to move the start.
     const spare = alignmentBytes > PAGE_BYTES ? alignmentBytes : 0;
-    const base = this.#allocate(sizeBytes + spare);
+    const base = this.#source.allocate(sizeBytes + spare);
     const address = spare === 0 ? base : (base + BigInt(spare - 1)) & -BigInt(alignmentBytes);
-    const buffer = this.#library.ffi.toArrayBuffer(address, sizeBytes, false);
+    const buffer = this.#ffi.toArrayBuffer(address, sizeBytes, false);
     const bytes = new Uint8Array(buffer as unknown as SharedArrayBuffer).fill(0); // reason: atomic operations work on both, and no thread of ours gets it
     const owned = { address, sizeBytes, label, base, bytes };
     this.#live.set(address, owned);
     for (const page of pagesOf(owned)) this.#pages.set(page, owned);
-    return address;
-  }
-
-  #allocate(sizeBytes: number): bigint {
-    const { call } = this.#library;
-    const out = new Uint8Array(8);
-    const status = call.hsa_amd_memory_pool_allocate(this.#pool, BigInt(sizeBytes), EXECUTABLE, out);
-    if (status !== 0) throw new WavewrightError('LIMIT_EXCEEDED', `out of memory for the GPU: ${sizeBytes} bytes`);
-    const address = new DataView(out.buffer).getBigUint64(0, true);
-    const agents = new Uint8Array(BigUint64Array.of(this.#agent).buffer);
-    this.#library.check(call.hsa_amd_agents_allow_access(1, agents, 0n, address), 'hsa_amd_agents_allow_access');
     return address;
   }
 
@@ -80,11 +73,7 @@ export class NativeMemory implements DeviceMemory {
     this.#live.delete(address);
     for (const page of pagesOf(owned)) this.#pages.delete(page);
     if (this.#kept.delete(address)) this.#outOfUse.push(owned.base);
-    else this.#release(owned.base);
-  }
-
-  #release(base: bigint): void {
-    this.#library.check(this.#library.call.hsa_amd_memory_pool_free(base), 'hsa_amd_memory_pool_free');
+    else this.#source.free(owned.base);
   }
 
   find(address: bigint): Allocation | undefined {
@@ -123,7 +112,7 @@ export class NativeMemory implements DeviceMemory {
 
   freeAll(): void {
     for (const address of this.#live.keys()) this.free(address);
-    for (const base of this.#outOfUse.splice(0)) this.#release(base);
+    for (const base of this.#outOfUse.splice(0)) this.#source.free(base);
   }
 }
 
