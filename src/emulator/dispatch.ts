@@ -2,15 +2,13 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { CodeCache } from './code/code-cache.ts';
 import { addExecutions, type Executions } from './code/pc-counter.ts';
-import { pcOf } from './code/record-pc.ts';
 import { type EmulatorFault, WaveFault } from './machine/faults.ts';
-import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './machine/group-layout.ts';
 import { Grid, type Launch } from './machine/launch.ts';
-import { EXIT_CODES, STATE_OFFSETS, WAVE_EXIT, WAVE_MODE, WAVE_RECORD } from './machine/layout.ts';
 import { type ReportingCore, reportFault } from './schedule/fault-report.ts';
 import { GlobalWaveSync } from './schedule/global-wave-sync.ts';
 import { GroupScheduler, type TurnResult } from './schedule/group-scheduler.ts';
 import { addCounts, type ClassInstructions, type TierCounts } from './schedule/instruction-counts.ts';
+import { type PlaceOfLanes, placesOf } from './schedule/wave-places.ts';
 import { describeWavePlaces, type WavePlace } from './schedule/wave-report.ts';
 import { faultOf, type RemoteFault } from './workers/remote-fault.ts';
 import type { WorkerPool, WorkerTeam } from './workers/worker-pool.ts';
@@ -30,6 +28,8 @@ interface DispatchHost extends ReportingCore {
 export class EmulatorDispatch {
   state: DispatchState = 'running';
   fault: EmulatorFault | undefined;
+  /** Where threads were that wait for each other for ever. */
+  #last: readonly WavePlace[] = [];
   readonly startTicks: bigint;
   endTicks = 0n;
   readonly #emulator: DispatchHost;
@@ -115,7 +115,7 @@ export class EmulatorDispatch {
         this.#finish('cancelled');
         throw error;
       }
-      this.#fail(faultOf(this.#emulator.state, this.#scheduler.faulted(error)));
+      this.#fail(faultOf(this.#emulator, this.#scheduler.faulted(error)));
     } finally {
       this.#workedMs += performance.now() - beginMs;
       if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
@@ -156,10 +156,11 @@ export class EmulatorDispatch {
     return workgroups === 0 ? 0 : (workedMs * left) / workgroups;
   }
 
-  #fail({ pc, mode, code, lane, address, workgroup, wave }: RemoteFault): void {
+  #fail({ pc, mode, code, lane, address, workgroup, wave, places }: RemoteFault): void {
     const cache = this.#emulator.codeCache(this.#launch.waveSize, mode);
     const fault = new WaveFault(cache.behindLeader(cache.record(pc)), code, lane, BigInt(address));
     this.fault = reportFault(this.#emulator, fault, cache, { workgroup, wave });
+    this.#last = places.map((place) => this.#worded(place));
     this.#finish('faulted');
   }
 
@@ -177,31 +178,21 @@ export class EmulatorDispatch {
     return describeWavePlaces(this.wavePlaces(), sourceOf);
   }
 
-  /** Where each resident wave is that has not ended. */
-  wavePlaces(): WavePlace[] {
+  /** Where each resident wave is that has not ended; after a deadlock, where those of its workgroup were. */
+  wavePlaces(): readonly WavePlace[] {
+    if (this.state === 'faulted') return this.#last;
     const groups = [...this.#scheduler.resident.map(({ group }) => group), ...(this.#team?.residents ?? [])];
     return groups.flatMap((group) => this.#placesOf(group));
   }
 
   #placesOf(group: number): WavePlace[] {
-    const own = this.#emulator.state;
-    const { waveSize } = this.#launch;
-    const get = (field: GroupField): number => own.view.getInt32(group + groupOffset(field), true);
-    const workgroup = [get('idX'), get('idY'), get('idZ')] as const;
-    return Array.from({ length: get('count') }, (_, index) => index).flatMap((index): WavePlace[] => {
-      const state = WAVE_STATES[own.view.getInt32(group + GROUP_STATES + index * 4, true)]!;
-      if (state === 'ended') return [];
-      const wave = get('waves') + index * get('waveStride');
-      const cache = this.#emulator.codeCache(waveSize, own.view.getUint32(wave + WAVE_MODE, true));
-      const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
-      // A wave that waits has gone past what it waits in. To a barrier of the grid it comes back.
-      const comesBack = own.view.getUint32(wave + WAVE_EXIT, true) === EXIT_CODES['gws-barrier'];
-      const hasPassed = state === 'barrier' || (state === 'sleeping' && !comesBack);
-      const at = hasPassed ? next - this.#emulator.frontEnd.waitSizeBytes : next;
-      const place = this.#emulator.describeRecord(cache, cache.record(at));
-      const exec = own.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
-      const pc = this.#emulator.memory.address(at);
-      return [{ workgroup, wave: index, state, place, pc, exec: BigInt.asUintN(waveSize, exec) }];
-    });
+    return placesOf(this.#emulator, group, this.#launch.waveSize).map((place) => this.#worded(place));
+  }
+
+  #worded({ offset, lanes, ...place }: PlaceOfLanes): WavePlace {
+    const emulator = this.#emulator;
+    const cache = emulator.codeCache(this.#launch.waveSize, this.#launch.mode);
+    const text = emulator.describeRecord(cache, cache.record(offset));
+    return { ...place, place: text, pc: emulator.memory.address(offset), exec: BigInt(lanes) };
   }
 }

@@ -96,17 +96,15 @@ export class PtxExecutable implements NvptxExecutable {
     return found!.view.subarray(offset, offset + sizeBytes);
   }
 
-  errorOf(
-    { error, fault }: Dispatch,
-    kernel: Pick<PtxKernel, 'name'>,
-    privateSizeBytes?: number,
-  ): WavewrightError | undefined {
+  errorOf(dispatch: Dispatch, kernel: Pick<PtxKernel, 'name'>, privateSizeBytes?: number): WavewrightError | undefined {
+    const { error, fault } = dispatch;
     if (error || !fault) return error;
     const source = this.sourceLine(fault.pc);
     const placed = { ...fault, ...(source && { source }) };
     const { message, ...context } = faultText(placed, { kernel: kernel.name, privateSizeBytes });
     const code = fault.kind === 'unsupported' ? 'UNSUPPORTED' : 'GPU_FAULT';
-    return new WavewrightError(code, message, { section: `kernel '${kernel.name}'`, ...context });
+    const text = [message, ...dispatch.describeWaves((pc) => this.sourceText(pc))].join('\n  ');
+    return new WavewrightError(code, text, { section: `kernel '${kernel.name}'`, ...context });
   }
 
   #place(image: PtxImage, source: PtxSource): void {
@@ -132,6 +130,7 @@ export class PtxExecutable implements NvptxExecutable {
       const { isOpen } = own;
       const whole: StackNeeds = {
         isOpen,
+        givesWay: own.givesWay || (isOpen && all.some(({ givesWay }) => givesWay)),
         privateBytes: own.privateBytes + (isOpen ? UNKNOWN_STACK_BYTES : 0),
         // What a register names may be any function.
         vectorRows: isOpen ? rows('vectorRows') : own.vectorRows,

@@ -61,6 +61,7 @@ function launchOf(emulator: Emulator, device: Device, launch: KernelLaunch): Ptx
       privateSizeBytes,
     },
     ...{ workgroupIdSgprs: [0, 1, 2], mode: 0, parameters: argumentsAddress },
+    givesWay: header.givesWay,
     dynamicSharedBytes: Math.max(0, ldsSizeBytes - header.sharedBytes),
     vgprCount: header.vectorRows,
     agprCount: header.accumulatorRows,

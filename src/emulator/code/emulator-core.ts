@@ -164,8 +164,9 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   }
 
   spaces(waveSize: 32 | 64): AddressSpaces {
-    const { sharedApertureHi, privateApertureHi } = this.frontEnd;
-    return { windowHi: this.memory.windowHi, sharedApertureHi, privateApertureHi, waveSize };
+    const { sharedApertureHi, privateApertureHi, turns } = this.frontEnd;
+    const { windowHi } = this.memory;
+    return { windowHi, sharedApertureHi, privateApertureHi, waveSize, stoppedScalar: turns?.stoppedScalar };
   }
 
   #handlerTable(waveSize: 32 | 64): HandlerTable {

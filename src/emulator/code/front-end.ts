@@ -59,9 +59,42 @@ export interface FrontEnd {
    * else may depend on the position of the workgroup, and no other row may be written.
    */
   startWave(memories: Memories, launch: Launch, start: WaveStart): void;
+  /** For languages whose programs have the exit `turn`. */
+  readonly turns?: LaneTurns;
+}
+
+/**
+ * Why lanes of a wave may have to give way to others. `left`: the wave left with the exit `turn`; `ended`:
+ * the active lanes ended while others are stopped; otherwise the wave used its budget up, and stands at
+ * this offset of device memory.
+ */
+export type TurnCause = 'left' | 'ended' | { readonly offset: number };
+
+/** Lanes that are at one place, and what they do there. */
+export interface LanePlace {
+  readonly lanes: bigint;
+  /** Of the instruction: an offset of device memory. */
+  readonly offset: number;
+  /** Empty where they run; else what they wait for: `waits for lanes 0xff`. */
+  readonly note: string;
+}
+
+/** How lanes of one wave that parted go on in turns. */
+export interface LaneTurns {
   /**
-   * Makes some lanes active of a wave that left with the exit `turn`; the low half of the address at which
-   * they go on. Only for languages whose programs have that exit.
+   * Number of a scalar: a mask of lanes that go on only when they get their turn. It is 0 when a wave starts;
+   * compiled code that takes no account of such lanes asks for it, and a wave ends only while it is 0.
    */
-  takeTurn?(memories: Memories, wave: number): number;
+  readonly stoppedScalar: number;
+  /**
+   * Whether lanes of the launch may wait for others of their wave in a loop: then their turns are shorter.
+   */
+  areShort(launch: Launch): boolean;
+  /**
+   * Makes some lanes active; where they go on, as an offset of device memory. `same`: the wave goes on as it
+   * is, with the lanes that it has; `deadlock`: all lanes wait for each other.
+   */
+  next(memories: Memories, wave: number, cause: TurnCause): number | 'same' | 'deadlock';
+  /** Where all lanes are that have not ended; `offset`: where the wave is. */
+  places(memories: Memories, wave: number, offset: number): readonly LanePlace[];
 }

@@ -4,6 +4,7 @@
  */
 import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
+import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 import {
   GROUP_STATES,
@@ -27,6 +28,7 @@ import {
   WAVE_EXIT,
   WAVE_LOOPED,
   WAVE_RECORD,
+  WAVE_SGPRS,
   waveAgprs,
 } from '../machine/layout.ts';
 
@@ -43,11 +45,11 @@ export type RunGroup = (group: number, clock: bigint) => number;
 export function emitRunGroup(
   context: ModuleContext,
   run: FunctionRef,
-  waveSize: 32 | 64,
+  spaces: AddressSpaces,
   hasLeaders: boolean,
 ): FunctionBuilder {
   const f = context.module.function(['i32', 'i64'], ['i32'], 'run group');
-  new GroupRunner(f, run, waveSize, hasLeaders).emit();
+  new GroupRunner(f, run, spaces, hasLeaders).emit();
   return f;
 }
 
@@ -60,6 +62,7 @@ class GroupRunner {
   readonly #f: FunctionBuilder;
   readonly #run: FunctionRef;
   readonly #waveSize: 32 | 64;
+  readonly #stoppedScalar: number | undefined;
   readonly #hasLeaders: boolean;
   readonly #group: Local;
   readonly #clock: Local;
@@ -69,10 +72,11 @@ class GroupRunner {
   readonly #state: Local;
   readonly #waiting: Local;
 
-  constructor(f: FunctionBuilder, run: FunctionRef, waveSize: 32 | 64, hasLeaders: boolean) {
+  constructor(f: FunctionBuilder, run: FunctionRef, { waveSize, stoppedScalar }: AddressSpaces, hasLeaders: boolean) {
     this.#f = f;
     this.#run = run;
     this.#waveSize = waveSize;
+    this.#stoppedScalar = stoppedScalar;
     this.#hasLeaders = hasLeaders;
     this.#group = f.param(0);
     this.#clock = f.param(1);
@@ -218,6 +222,7 @@ class GroupRunner {
       this.#addOfWave('compiled', WAVE_COMPILED);
       this.#addOfWave('looped', WAVE_LOOPED);
       this.#onExit('end', done, () => {
+        this.#returnIfStopped();
         this.#setState('ended');
         this.#add('live', -1);
         this.#add('events', 1);
@@ -241,6 +246,18 @@ class GroupRunner {
     f.if(undefined, () => {
       body();
       f.br(done);
+    });
+  }
+
+  /** Lanes of the wave are left that have not had their turn: the host says which of them go on. */
+  #returnIfStopped(): void {
+    if (this.#stoppedScalar === undefined) return;
+    const f = this.#f;
+    f.get(this.#wave);
+    f.load('i32.load', WAVE_SGPRS + this.#stoppedScalar * 4);
+    f.if(undefined, () => {
+      f.get(this.#index);
+      f.return();
     });
   }
 

@@ -127,7 +127,7 @@ export class HandlerTable {
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
     const runWave = this.#hasBudget ? runCounted : run;
-    context.module.export('runGroup', emitRunGroup(context, runWave, spaces.waveSize, isLowest));
+    context.module.export('runGroup', emitRunGroup(context, runWave, spaces, isLowest));
     const { exports } = this.#instantiate(context);
     this.run = exports.run as RunFunction;
     this.runCounted = exports.runCounted as RunFunction;

@@ -274,10 +274,14 @@ class FunctionLowering {
   /** The region without results that nothing reads. */
   #withoutDead(region: Region): Region {
     const own = this.#instructions.slice(region.first, region.last + 1);
+    // Lanes that are stopped may need what no code that follows reads.
+    const hasTurns = this.#state.spaces.stoppedScalar !== undefined;
     const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
       new Map([...values].filter(([offset]) => this.#liveness.isLive(offset, own)));
     const rows = live(region.rows);
-    const wholeRows = new Set([...rows.keys()].filter((offset) => !this.#liveness.isLiveWhereOff(offset, own)));
+    const wholeRows = new Set(
+      hasTurns ? [] : [...rows.keys()].filter((offset) => !this.#liveness.isLiveWhereOff(offset, own)),
+    );
     return { ...region, scalars: live(region.scalars), rows, wholeRows };
   }
 

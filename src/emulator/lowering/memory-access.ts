@@ -47,6 +47,8 @@ export interface AddressSpaces {
   readonly sharedApertureHi: number;
   readonly privateApertureHi: number;
   readonly waveSize: 32 | 64;
+  /** Number of the scalar with the lanes that are stopped, in languages whose lanes take turns. */
+  readonly stoppedScalar?: number | undefined;
 }
 
 const PERMISSION: Readonly<Record<AccessKind, number>> = {

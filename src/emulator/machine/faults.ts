@@ -14,6 +14,8 @@ export const FAULT_TRAP = -2;
 export const FAULT_JUMP = -3;
 /** MODE got bits that are not modelled. */
 export const FAULT_MODE = -4;
+/** All lanes of the wave wait for each other. */
+export const FAULT_DEADLOCK = -5;
 
 /** Unwinds an executor. `code` is an access code with FAULT_ flags, or why the instruction cannot run. */
 export class WaveFault extends Error {

@@ -25,6 +25,7 @@ import {
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
+  WAVE_SGPRS,
 } from '../machine/layout.ts';
 import { ReferenceMachine } from './reference-machine.ts';
 
@@ -85,7 +86,7 @@ export class ReferenceExecutor implements Executor {
         add('used', turn - this.run(view.getUint32(wave + WAVE_RECORD, true), wave, turn));
         const exit = view.getUint32(wave + WAVE_EXIT, true);
         const next = STATES_AFTER.get(exit);
-        if (!next) return i;
+        if (!next || (next === 'ended' && this.#hasStopped(wave))) return i;
         view.setInt32(state(i), stateCode(next), true);
         if (next === 'ended') add('live', -1);
         if (next !== 'sleeping') add('events', 1);
@@ -95,6 +96,13 @@ export class ReferenceExecutor implements Executor {
       for (const i of waiting) view.setInt32(state(i), stateCode('ready'), true);
       if (get('used') >= get('limit')) return -1;
     }
+  }
+
+  /** Whether lanes are left that have not had their turn. */
+  #hasStopped(wave: number): boolean {
+    const { state, frontEnd } = this.#emulator;
+    const { turns } = frontEnd;
+    return turns !== undefined && state.view.getUint32(wave + WAVE_SGPRS + turns.stoppedScalar * 4, true) !== 0;
   }
 
   /** Next record; 0 after an exit was stored. */

@@ -10,6 +10,7 @@ import {
   describeAccess,
   describePlace,
   type EmulatorFault,
+  FAULT_DEADLOCK,
   FAULT_JUMP,
   FAULT_MODE,
   type WaveFault,
@@ -59,6 +60,7 @@ export function reportFault(
       return withPlace(emulator, { ...jump, address, access: 'execute' });
     }
   }
+  if (fault.code === FAULT_DEADLOCK) return report('exception', 'deadlock: all threads that are left wait,');
   if (fault.code < 0) return report('exception', 'trap');
   const kind = accessKind(fault.code);
   const access = accessName(fault.code);

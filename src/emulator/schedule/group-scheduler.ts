@@ -9,6 +9,7 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor, RecordHolder } from '../code/emulator-core.ts';
+import type { TurnCause } from '../code/front-end.ts';
 import type { ExecutionCounts } from '../code/pc-counter.ts';
 import { pcOf } from '../code/record-pc.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from '../machine/faults.ts';
@@ -31,8 +32,10 @@ import {
 import { DetailedCounts } from './detailed-counts.ts';
 import { GlobalWaveSync, NO_REQUEST, syncRequest } from './global-wave-sync.ts';
 import type { ClassInstructions, TierCounts } from './instruction-counts.ts';
+import { LaneTurnTaker } from './lane-turns.ts';
 import { startWave } from './start-wave.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
+import type { WorkgroupClaims, WorkgroupRange } from './workgroup-claims.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
 const MAX_RESIDENT_WAVES = 2048;
@@ -65,20 +68,6 @@ const SLICE_US = 5000;
 /** The first slice is a so manieth of a full one. */
 const FIRST_SLICES = 16;
 
-/** Workgroups from `first` on and before `end`, in the order of the grid. */
-export interface WorkgroupRange {
-  readonly first: number;
-  readonly end: number;
-}
-
-/** Where a thread finds further workgroups that no other thread begins. */
-export interface WorkgroupClaims {
-  /** How many no thread has taken yet. */
-  readonly left: number;
-  /** Takes up to `count`; the range is empty when none are left. */
-  take(count: number): WorkgroupRange;
-}
-
 /**
  * `asleep`: every resident wave sleeps, and has done something before that the host may have to answer;
  * `stalled`: every one only looked whether it may go on, and sleeps again, and workgroups are left that
@@ -103,6 +92,7 @@ export class GroupScheduler implements RecordHolder {
   readonly #grid: Grid;
   readonly #executor: Executor;
   readonly #detailed: DetailedCounts;
+  readonly #turns: LaneTurnTaker;
   #next: number;
   #end: number;
   #claims: WorkgroupClaims | undefined;
@@ -141,6 +131,7 @@ export class GroupScheduler implements RecordHolder {
     this.#executor = core.executor(launch.waveSize);
     this.#detailed = new DetailedCounts(core, launch.waveSize);
     this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
+    this.#turns = new LaneTurnTaker(core, launch);
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
@@ -264,7 +255,7 @@ export class GroupScheduler implements RecordHolder {
     this.#detailed.begin();
     let isAwake = false;
     const share = this.#core.work.turnShare;
-    slot.set('turn', Math.ceil(executor.turnInstructions * share));
+    slot.set('turn', Math.ceil(this.#turns.turnInstructions(executor, slot) * share));
     slot.set('limit', Math.ceil(this.#slice * share));
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
     slot.set('used', 0);
@@ -304,7 +295,7 @@ export class GroupScheduler implements RecordHolder {
 
   #count(slot: WorkgroupSlot, isNew: boolean): void {
     const [used, compiled, looped] = [slot.get('used'), slot.get('compiled'), slot.get('looped')];
-    if (isNew) slot.instructions = slot.instructionsSeen = 0;
+    if (isNew) slot.begin();
     else slot.instructions += used;
     this.instructions += used;
     this.tiers[this.#executor.fallbackTier] += used - compiled;
@@ -329,7 +320,7 @@ export class GroupScheduler implements RecordHolder {
 
   /** Looks at why a wave left the executor; returns its new state. */
   #afterExit(wave: Wave): WaveState {
-    const { frontEnd, memory, state } = this.#core;
+    const { state } = this.#core;
     const { view } = state;
     const record = view.getUint32(wave.base + WAVE_RECORD, true);
     const goOn = (next: number): WaveState => {
@@ -340,7 +331,7 @@ export class GroupScheduler implements RecordHolder {
     const reason = view.getUint32(wave.base + WAVE_EXIT, true);
     switch (reason) {
       case EXIT_BUDGET:
-        return 'spent';
+        return this.#takeTurn(wave, record, { offset: pcOf(state, record) });
       case EXIT_CODES.interrupt:
         return 'ready';
       case EXIT_JUMP:
@@ -348,7 +339,9 @@ export class GroupScheduler implements RecordHolder {
       case EXIT_MODE:
         return goOn(this.#switchMode(wave, record));
       case EXIT_CODES.turn:
-        return goOn(this.#jump(wave, record, memory.address(frontEnd.takeTurn?.(this.#core, wave.base) ?? 0)));
+        return this.#takeTurn(wave, record, 'left');
+      case EXIT_CODES.end:
+        return this.#takeTurn(wave, record, 'ended');
       case EXIT_CODES['gws-init']:
         return this.#syncGlobally(wave, record, false);
       case EXIT_CODES['gws-barrier']:
@@ -359,6 +352,18 @@ export class GroupScheduler implements RecordHolder {
         if (this.#executor.handleExit(reason, wave.base)) return 'ready';
         throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
     }
+  }
+
+  /** Lanes that parted go on in turns. */
+  #takeTurn(wave: Wave, record: number, cause: TurnCause): WaveState {
+    const next = this.#turns.next(wave.base, record, cause);
+    if (next !== undefined) {
+      this.#core.work.answerExit();
+      this.#core.state.view.setUint32(wave.base + WAVE_RECORD, this.#jump(wave, record, next), true);
+    }
+    if (typeof cause === 'string') return 'ready';
+    if (next !== undefined) this.#running!.takesTurns = true;
+    return 'spent';
   }
 
   /** A wave that has to wait comes back to its instruction; `record`: the following one. */
@@ -461,8 +466,7 @@ export class GroupScheduler implements RecordHolder {
     slot.setTriple('full', this.#grid.full);
     slot.set('count', count);
     slot.set('live', count);
-    slot.instructions = 0;
-    slot.instructionsSeen = 0;
+    slot.begin();
     slot.clearLds();
     for (let i = 0; i < count; i++) {
       const wave = slot.waves[i]!;

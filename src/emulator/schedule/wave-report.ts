@@ -16,6 +16,8 @@ export interface WavePlace {
   readonly exec: bigint;
   /** Of the instruction in `place`. */
   readonly pc?: bigint;
+  /** What lanes of it wait for, where that is no other wave: `waiting for lanes 0xff`. */
+  readonly note?: string;
 }
 
 /** Places that are listed; the others are counted. */
@@ -41,7 +43,7 @@ export function describeWavePlaces(
   sourceOf: (pc: bigint) => string | undefined = () => undefined,
 ): string[] {
   if (waves.length === 0) return [];
-  const places = [...Map.groupBy(waves, ({ state, place }) => `${WORDS[state]} at ${place}`)];
+  const places = [...Map.groupBy(waves, ({ state, place, note }) => `${note || WORDS[state]} at ${place}`)];
   places.sort(([, a], [, b]) => b.length - a.length);
   const lines = places.slice(0, MAX_PLACES).map(([place, there]) => {
     const [{ exec, pc }] = there as [WavePlace];

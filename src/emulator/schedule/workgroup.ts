@@ -50,6 +50,9 @@ export class WorkgroupSlot {
    */
   instructions = 0;
   instructionsSeen = 0;
+  readonly waveSize: 32 | 64;
+  /** Lanes of a wave have given way to others. */
+  takesTurns = false;
   /** The runner can begin further workgroups here. */
   hasTemplates = false;
   readonly #state: SharedState;
@@ -65,6 +68,7 @@ export class WorkgroupSlot {
     this.#memory = memory;
     this.#launch = launch;
     const { waveSize, ldsSizeBytes } = launch;
+    this.waveSize = waveSize;
     assert(ldsSizeBytes <= MAX_LDS_BYTES, () => `${ldsSizeBytes} bytes of LDS were refused`);
     const [x, y, z] = launch.workgroupSize;
     const count = Math.ceil((x * y * z) / waveSize);
@@ -126,6 +130,13 @@ export class WorkgroupSlot {
   /** Workgroup that runs here. */
   get id(): Triple {
     return [this.get('idX'), this.get('idY'), this.get('idZ')];
+  }
+
+  /** A workgroup begins in its place. */
+  begin(): void {
+    this.instructions = 0;
+    this.instructionsSeen = 0;
+    this.takesTurns = false;
   }
 
   /** Lets the waves go on that sleep, and those that have used their turn when no other still has its own. */

@@ -4,7 +4,7 @@
  * them.
  */
 import { assert } from '../../base/errors.ts';
-import type { WorkgroupClaims, WorkgroupRange } from '../schedule/group-scheduler.ts';
+import type { WorkgroupClaims, WorkgroupRange } from '../schedule/workgroup-claims.ts';
 
 // For all threads: rung by workers when the main thread should look, by the main thread when sleeping waves
 // should; how often code was withdrawn; and the epoch, which begins when memory is freed.

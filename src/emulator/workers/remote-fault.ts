@@ -3,12 +3,13 @@
  * each thread has its own of.
  */
 
+import type { EmulatorCore } from '../code/emulator-core.ts';
 import { pcOf } from '../code/record-pc.ts';
-import type { WaveFault } from '../machine/faults.ts';
+import { FAULT_DEADLOCK, type WaveFault } from '../machine/faults.ts';
 import type { Triple } from '../machine/launch.ts';
 import { WAVE_MODE } from '../machine/layout.ts';
-import type { SharedState } from '../machine/state-memory.ts';
 import type { GroupScheduler } from '../schedule/group-scheduler.ts';
+import { type PlaceOfLanes, placesOf } from '../schedule/wave-places.ts';
 
 export interface RemoteFault {
   /** Offset of the instruction. */
@@ -21,9 +22,12 @@ export interface RemoteFault {
   readonly address: string;
   readonly workgroup: Triple;
   readonly wave: number;
+  /** Of a deadlock: where all threads of the workgroup are. */
+  readonly places: readonly PlaceOfLanes[];
 }
 
-export function faultOf(state: SharedState, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
+export function faultOf(core: EmulatorCore, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
+  const { state } = core;
   const { slot, wave } = faulted;
   const { record, code, lane, address } = faulted.fault satisfies WaveFault;
   return {
@@ -34,5 +38,6 @@ export function faultOf(state: SharedState, faulted: ReturnType<GroupScheduler['
     address: String(address),
     workgroup: slot.id,
     wave,
+    places: code === FAULT_DEADLOCK ? placesOf(core, slot.group, slot.waveSize) : [],
   };
 }

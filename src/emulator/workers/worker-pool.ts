@@ -6,7 +6,7 @@ import type { Launch } from '../machine/launch.ts';
 import { THREADS_RUN } from '../machine/layout.ts';
 import type { EmulatorMemory, Grace } from '../machine/memory.ts';
 import type { StateMemory } from '../machine/state-memory.ts';
-import type { WorkgroupClaims, WorkgroupRange } from '../schedule/group-scheduler.ts';
+import type { WorkgroupClaims, WorkgroupRange } from '../schedule/workgroup-claims.ts';
 import { type Claims, ControlBlock, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { answerMemory, type MemoryQuestion } from './remote-memory.ts';

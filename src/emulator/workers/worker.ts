@@ -102,7 +102,7 @@ export class EmulatorWorker {
       this.#turns(scheduler, claims);
     } catch (error) {
       if (error instanceof WaveFault) {
-        fault = faultOf(this.#state, scheduler.faulted(error));
+        fault = faultOf(this.#core, scheduler.faulted(error));
         claims.stop();
       } else if (!(isExhausted(error) && scheduler.left === 0 && scheduler.resident.length === 0)) throw error;
     } finally {

@@ -134,13 +134,14 @@ class CallWriter {
 
   #call(place: NamePlace | undefined): Lir[] {
     const call = this.#frame.nextCall();
-    const { link, ownActivation, activation, activations, callee } = PLACES;
+    const { link, ownActivation, activation, activations } = PLACES;
     const isDirect = place?.kind === 'symbol';
+    const callee = isDirect ? undefined : this.#reader.read(this.#operands.callee, 'u64', true);
     const code = [
-      ...(isDirect ? [] : [this.#line('wave_choose', [this.#reader.read(this.#operands.callee, 'u64', true), callee])]),
+      ...(callee ? [this.#line('wave_choose', [callee])] : []),
       ...this.#enterFrame(),
       this.#line('wave_enter', [{ kind: 'ahead', instructions: 1 }, link, ownActivation, activation, activations]),
-      isDirect ? this.#goTo(place) : this.#line('wave_jump', [callee]),
+      isDirect ? this.#goTo(place) : this.#line('wave_jump', [callee!]),
       this.#leaveFrame(),
       this.#line('ld.local.u32', [ownActivation, ...this.#frame.at(ACTIVATION_OFFSET)]),
       this.#line('wave_resume', [ownActivation, activation]),

@@ -2,6 +2,7 @@
 import { alignUp } from '../../base/align.ts';
 import { PLACES } from '../machine/places.ts';
 import { isType } from '../machine/types.ts';
+import type { Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { PtxFunction, Statement, Variable } from '../text/syntax.ts';
@@ -32,6 +33,8 @@ export interface CompiledFunction {
   readonly calls: boolean;
   /** Whether it takes more private memory than its frame while it runs, or calls what a register names. */
   readonly hasOpenStack: boolean;
+  /** Whether its lanes may wait for what others of their wave do, without saying so. */
+  readonly givesWay: boolean;
 }
 
 /** What a module gives to its functions. */
@@ -107,7 +110,10 @@ class FunctionCompiler {
         this.#frame.top ??= this.#scope.temporary('b32').register;
       },
     });
-    const linear = keepRegisters(linearize(this.#parts(), blocks), this.#frame);
+    const forms = blocks.flatMap(({ code }) => code.map(({ form }) => form));
+    const givesWay = forms.some(mayLook);
+    const hasTurns = givesWay || forms.some(({ row }) => row.meeting !== undefined);
+    const linear = keepRegisters(linearize(this.#parts(hasTurns), blocks), this.#frame);
     const allocation = allocate(linear);
     if (!allocation) {
       const what = `${isEntry ? 'kernel' : 'function'} '${name}' needs more than 512 registers at a time`;
@@ -116,14 +122,14 @@ class FunctionCompiler {
     const frameBytes = this.#frame.sizeBytes;
     const hasOpenStack = this.#frame.top !== undefined || blocks.some(({ isCall }) => isCall);
     const code = placeCode(linear, allocation, frameBytes);
-    return { code, allocation, frameBytes, calls: this.#calls, hasOpenStack };
+    return { code, allocation, frameBytes, calls: this.#calls, hasOpenStack, givesWay };
   }
 
-  #parts(): BodyParts {
+  #parts(hasTurns: boolean): BodyParts {
     const { isEntry: isKernel } = this.#item;
     const { top } = this.#frame;
     return {
-      ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls },
+      ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls, hasTurns },
       prologue: [
         ...(isKernel ? [lir('wave_begin', [PLACES.live], 0)] : []),
         ...(this.#calls ? callerPrologue(this.#frame, isKernel) : []),
@@ -186,6 +192,13 @@ class FunctionCompiler {
     scope.define(name, { kind: 'frame', offset: this.#frame.place(sizeBytes, alignmentBytes), sizeBytes });
   }
 }
+
+/** How a lane may learn what another one did: in a loop it may do so until that happens. */
+const mayLook = ({ row, modifiers }: Form): boolean =>
+  row.name === 'atom' || row.expansion === 'nap' || (row.name === 'ld' && !PRIVATE_ORDERS.has(modifiers['order']));
+
+/** A load of these orders gives what the thread has read before, or the thread itself wrote. */
+const PRIVATE_ORDERS: ReadonlySet<string | undefined> = new Set([undefined, 'weak']);
 
 function doesCall(statements: readonly Statement[]): boolean {
   return statements.some((statement) => {

@@ -1,6 +1,6 @@
 /** What stands before the code of a kernel: how much of everything a launch has to give it. */
 const MAGIC = 0x4b58_5450;
-const VERSION = 1;
+const VERSION = 2;
 
 /** Code follows. */
 export const KERNEL_HEADER_BYTES = 32;
@@ -14,12 +14,15 @@ export interface KernelHeader {
   readonly privateBytes: number;
   /** Shared memory of a block, without what a launch adds. */
   readonly sharedBytes: number;
+  /** Whether its lanes may wait for what others of their wave do, without saying so. */
+  readonly givesWay: boolean;
 }
 
 export function writeKernelHeader(bytes: Uint8Array, header: KernelHeader): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, KERNEL_HEADER_BYTES);
-  const { vectorRows, accumulatorRows, parameterBytes, privateBytes, sharedBytes } = header;
-  const words = [MAGIC, VERSION, vectorRows, accumulatorRows, parameterBytes, privateBytes, sharedBytes];
+  const { vectorRows, accumulatorRows, parameterBytes, privateBytes, sharedBytes, givesWay } = header;
+  const sizes = [vectorRows, accumulatorRows, parameterBytes, privateBytes, sharedBytes];
+  const words = [MAGIC, VERSION, ...sizes, givesWay ? 1 : 0];
   for (const [i, word] of words.entries()) view.setUint32(i * 4, word, true);
 }
 
@@ -30,6 +33,6 @@ export function readKernelHeader(bytes: Uint8Array): KernelHeader | undefined {
   if (word(0) !== MAGIC || word(1) !== VERSION) return undefined;
   return {
     ...{ vectorRows: word(2), accumulatorRows: word(3) },
-    ...{ parameterBytes: word(4), privateBytes: word(5), sharedBytes: word(6) },
+    ...{ parameterBytes: word(4), privateBytes: word(5), sharedBytes: word(6), givesWay: word(7) !== 0 },
   };
 }

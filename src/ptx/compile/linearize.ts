@@ -10,7 +10,7 @@ import type { Exit, FlatBlock } from './flatten.ts';
 import type { Frame } from './frame.ts';
 import { type Lir, type LirOperand, lir } from './lir.ts';
 import { codeOrder } from './order.ts';
-import { guardOf, PARTED, selectCode } from './select.ts';
+import { guardOf, selectCode } from './select.ts';
 
 /** How a piece of code goes on, by places in the order. */
 type Way =
@@ -53,6 +53,8 @@ export interface BodyParts {
   readonly isKernel: boolean;
   /** Whether it calls functions, in which lanes may end. */
   readonly calls: boolean;
+  /** Whether lanes may give way to others, so that these come to places first that stand behind. */
+  readonly hasTurns: boolean;
   readonly prologue: readonly Lir[];
   /** Of a function: how it goes back. Where a kernel ends, the lanes end. */
   readonly epilogue: readonly Lir[];
@@ -67,8 +69,7 @@ export function linearize(parts: BodyParts, blocks: readonly FlatBlock[]): Linea
 
 /** Pieces behind those of the text, by their distance from the end of the function. */
 const TURN = 2;
-const TRAP = 3;
-const LAST_PIECES = 4;
+const LAST_PIECES = 3;
 const endOf = ({ length }: readonly Piece[]): number => length - LAST_PIECES;
 
 const successorsOf = (exit: Exit): readonly number[] =>
@@ -88,7 +89,6 @@ function lastPieces(parts: BodyParts, end: number): readonly Piece[] {
     isKernel ? code(...leave) : code(...epilogue),
     code(...last, lir('wave_end', [], 0)),
     code(...(isOver ? [] : [lir('wave_turn', [], 0)])),
-    code(lir('trap.parted', [], 0)),
   ];
 }
 
@@ -226,7 +226,7 @@ class Emitter {
     this.#joins = joins;
     this.#end = endOf(pieces);
     this.#isKernel = parts.isKernel;
-    this.#isEndOver = endsAtOnce(parts);
+    this.#isEndOver = endsAtOnce(parts) && !parts.hasTurns;
     this.#nextJoin = new Uint32Array(pieces.length + 1).fill(this.#end + 1);
     for (let place = this.#end; place >= 0; place--) {
       const isJoin = place === this.#end || joins.has(place);
@@ -240,7 +240,7 @@ class Emitter {
     const lines: Lir[] = [];
     if (this.#joins.has(place)) lines.push(...this.#join(place));
     const joinLength = lines.length;
-    for (const line of code) lines.push(line.target === PARTED ? { ...line, target: this.#end + TRAP } : line);
+    lines.push(...code);
     lines.push(...this.#way(way, place));
     return { code: lines, joinLength, successors: this.#successors(way, place) };
   }

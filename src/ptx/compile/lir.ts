@@ -31,13 +31,27 @@ export interface AheadAddress {
   readonly instructions: number;
 }
 
+/** Where an instruction stands that has the label, and a number that is added. */
+export interface LabelAddress {
+  readonly kind: 'label';
+  readonly label: symbol;
+  readonly addend: number;
+}
+
 /** The size of the function's frame, which is known at last, and a number that is added. */
 export interface FrameEnd {
   readonly kind: 'frameEnd';
   readonly addend: number;
 }
 
-export type LirOperand = FunctionRegister | SymbolOperand | BlockAddress | AheadAddress | FrameEnd | StepOperand;
+export type LirOperand =
+  | FunctionRegister
+  | SymbolOperand
+  | BlockAddress
+  | AheadAddress
+  | LabelAddress
+  | FrameEnd
+  | StepOperand;
 
 /**
  * At a call: before the instruction, registers that live across the call are saved; behind it, they are
@@ -62,6 +76,9 @@ export interface Lir {
   /** The function that it calls. */
   readonly callee?: string | undefined;
   readonly keeping?: Keeping | undefined;
+  /** It branches to this instruction, which stands behind the function and reads what it reads. */
+  readonly aside?: Lir | undefined;
+  readonly label?: symbol | undefined;
   /** The place in the text that it comes from. */
   readonly offset: number;
 }

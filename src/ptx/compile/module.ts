@@ -65,6 +65,8 @@ export interface ImageFunction {
   readonly frameBytes: number;
   /** Whether it takes more while it runs, or calls what a register names. */
   readonly hasOpenStack: boolean;
+  /** Whether its lanes may wait for what others of their wave do, without saying so. */
+  readonly givesWay: boolean;
   readonly callees: readonly string[];
 }
 
@@ -294,18 +296,18 @@ class ModuleCompiler {
       binding: item.isEntry && binding === 'local' ? 'global' : binding,
     });
     const { vectorRows, accumulatorRows } = compiled.allocation;
-    const { frameBytes, hasOpenStack } = compiled;
+    const { frameBytes, hasOpenStack, givesWay } = compiled;
     const callees = [...new Set(compiled.code.lines.flatMap(({ line }) => line.callee ?? []))];
     this.#functions.push({
       ...{ name: item.name, offset, sizeBytes, isKernel: item.isEntry, vectorRows, accumulatorRows },
-      ...{ frameBytes, hasOpenStack, callees },
+      ...{ frameBytes, hasOpenStack, givesWay, callees },
     });
     if (!item.isEntry) return used;
     const { parameters, end } = kernelParameters(this.#source, item.parameters);
     const sharedBytes = this.#shared.bytesOf(item);
     this.#headers.push({
       offset,
-      header: { vectorRows, accumulatorRows, parameterBytes: end, privateBytes: frameBytes, sharedBytes },
+      header: { vectorRows, accumulatorRows, parameterBytes: end, privateBytes: frameBytes, sharedBytes, givesWay },
     });
     this.#kernels.push({
       ...{ name: item.name, offset, sizeBytes, parameters: parameters.map(imageParameter), parametersSizeBytes: end },

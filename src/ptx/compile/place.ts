@@ -28,6 +28,7 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
       case 'frameEnd':
         return { kind: 'constant', value: BigInt(frameBytes + operand.addend) };
       case 'block':
+      case 'label':
       case 'ahead':
         return { kind: 'code', distance: 0 };
       default:
@@ -37,27 +38,41 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
   const starts: number[] = [];
   const resumptions: number[] = [];
   const lines: PlacedLine[] = [];
+  const labels = new Map<symbol, number>();
+  const asides = new Map<Lir, number>();
   let offset = 0;
+  const place = (line: Lir): void => {
+    const instruction = instructionOf(line, operandOf);
+    lines.push({ line, instruction, offset });
+    if (line.label) labels.set(line.label, offset);
+    offset += machineSizeBytes(instruction);
+  };
   for (const { code, joinLength } of blocks) {
     starts.push(offset);
     code.forEach((line, i) => {
       if (i === joinLength) resumptions.push(offset);
-      const instruction = instructionOf(line, operandOf);
-      lines.push({ line, instruction, offset });
-      offset += machineSizeBytes(instruction);
+      place(line);
     });
     if (code.length <= joinLength) resumptions.push(offset);
+  }
+  for (const { line } of [...lines]) {
+    if (!line.aside) continue;
+    asides.set(line, offset);
+    place(line.aside);
   }
   const addressed = lines.map((placed, index): PlacedLine => {
     const { line, instruction, offset: at } = placed;
     const operands = instruction.operands.map((operand, i) => {
       const from = line.operands[i];
       if (from?.kind === 'block') return { kind: 'code', distance: resumptions[from.block]! - at } as const;
+      if (from?.kind === 'label')
+        return { kind: 'code', distance: labels.get(from.label)! + from.addend - at } as const;
       if (from?.kind !== 'ahead') return operand;
       const behind = lines[index + from.instructions + 1]?.offset ?? offset;
       return { kind: 'code', distance: behind - at } as const;
     });
-    const distance = line.target === undefined ? instruction.distance : starts[line.target]! - at;
+    const target = line.target === undefined ? asides.get(line) : starts[line.target]!;
+    const distance = target === undefined ? instruction.distance : target - at;
     return { line, instruction: { ...instruction, operands, distance }, offset: at };
   });
   return { lines: addressed, sizeBytes: offset };

@@ -1,5 +1,5 @@
 /** Instructions of the text as instructions of the machine. */
-import { PLACES } from '../machine/places.ts';
+import { PLACES, WAITS } from '../machine/places.ts';
 import { bitsOf, type PtxType } from '../machine/types.ts';
 import { countOf, type OperandRule, typeOf, vectorOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
@@ -12,9 +12,6 @@ import type { Frame } from './frame.ts';
 import { constant, type Lir, type LirOperand, lir, type RegisterGuard, specsOf } from './lir.ts';
 import { computedRegister, OperandReader } from './operands.ts';
 import { FRAME_ALIGNMENT } from './signature.ts';
-
-/** What stands for a branch of the machine to where lanes that are not together end. */
-export const PARTED = -1;
 
 type Element = NameOperand | ConstantOperand;
 
@@ -49,11 +46,23 @@ export function selectCode(source: PtxSource, scoped: ScopedInstruction, frame: 
   // What all lanes do together is no matter of a guard.
   const { offset } = instruction;
   if (guard && meeting === 'all') throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
-  const check =
-    meeting === 'all'
-      ? lir('wave_parted', [PLACES.live], offset, { target: PARTED })
-      : lir('wave_apart', [operands[placeOfOperand(form, meeting.members)]!, PLACES.live], offset, { target: PARTED });
-  return [check, ...code];
+  if (meeting === 'all') return whenAll(code, WAITS.here);
+  const members = operands[placeOfOperand(form, meeting.members)]!;
+  const check = lir('wave_apart', [members, PLACES.live], offset);
+  return whenTogether(check, members, code, meeting.isAnywhere ? WAITS.anywhere : WAITS.here);
+}
+
+/** Code before which lanes wait while not all that have not ended are together. */
+const whenAll = (code: readonly Lir[], waits: number): Lir[] =>
+  whenTogether(lir('wave_parted', [PLACES.live], code[0]!.offset), constant(0xffffffff), code, waits);
+
+/** `check` branches where members are missing: then the lanes wait for them before the code. */
+function whenTogether(check: Lir, members: LirOperand, code: readonly Lir[], waits: number): Lir[] {
+  const [first, ...others] = code;
+  const label = first!.label ?? Symbol('meeting');
+  const { meeting, join } = PLACES;
+  const aside = lir('wave_park', [members, meeting, { kind: 'label', label, addend: waits }, join], check.offset);
+  return [{ ...check, aside }, { ...first!, label }, ...others];
 }
 
 export function guardOf(
@@ -155,7 +164,8 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     }
     return [lir('wave_bar', [], offset)];
   },
-  nap: ({ scoped }) => [lir('wave_nap', [], scoped.instruction.offset)],
+  // Where others wait for their turn, they have it first.
+  nap: ({ scoped }) => whenAll([lir('wave_nap', [], scoped.instruction.offset)], WAITS.turn),
   vote: ({ scoped, guard }, [to, predicate, members = constant(0xffffffff)]) => {
     const { form, instruction } = scoped;
     const { offset } = instruction;

@@ -1,4 +1,4 @@
-/** How much private memory and how many rows kernels need with all that they call. */
+/** What kernels need with all that they call. */
 import { strongComponents } from '../../flow/strong-components.ts';
 import type { ImageFunction } from './module.ts';
 
@@ -7,6 +7,8 @@ export interface StackNeeds {
   readonly privateBytes: number;
   /** More may be needed: a function calls itself or what a register names, or takes memory while it runs. */
   readonly isOpen: boolean;
+  /** Whether lanes may wait for what others of their wave do. */
+  readonly givesWay: boolean;
   readonly vectorRows: number;
   readonly accumulatorRows: number;
 }
@@ -29,6 +31,7 @@ export function stackNeeds<T extends ImageFunction>(
       const found: StackNeeds = {
         privateBytes: own + below.reduce((max, { privateBytes }) => Math.max(max, privateBytes), 0),
         isOpen: isRecursive || component.some(({ hasOpenStack }) => hasOpenStack) || below.some(({ isOpen }) => isOpen),
+        givesWay: component.some(({ givesWay }) => givesWay) || below.some(({ givesWay }) => givesWay),
         ...{ vectorRows: most('vectorRows'), accumulatorRows: most('accumulatorRows') },
       };
       for (const member of component) needs.set(member, found);

@@ -31,12 +31,17 @@ export const PLACES = {
   gridid: scalar(18, 2),
   /** What a vote came to. */
   vote: scalar(20),
-  /** Where a call through a pointer goes. */
-  callee: scalar(22, 2),
+  /** Lanes that go on when they get their turn. */
+  stopped: scalar(21),
+  /** How often lanes had to give way, and the first of those that had their turn by its number. */
+  turns: scalar(22),
+  lastTurn: scalar(23),
+  /** Whether lanes may look for what others do, so that they have to give way to these: not 0. */
+  givesWay: scalar(24),
 
   /** The work-item's position in its workgroup: the rows that the emulator copies to further workgroups. */
   tid: [row(0), row(1), row(2)],
-  /** Low half of the address at which the lane waits, or waited last. */
+  /** Low half of the address at which the lane waits, or waited last, and for what: `WAITS`. */
   join: row(3),
   /** Where the frame of the current activation begins in the lane's private memory. */
   frame: row(4),
@@ -46,10 +51,25 @@ export const PLACES = {
   ownActivation: row(6),
   /** What the last instruction with `.cc` carried or borrowed: 0 or 1. */
   carry: row(7),
+  /** Lanes that the lane waits for; of one that was stopped, the number of that stop. */
+  meeting: row(8),
 } as const;
 
+/** What a lane waits for, in the lowest bits of its row of joins: instructions stand at multiples of 4. */
+export const WAITS = {
+  /** At a join for others that come there, or at a call. */
+  join: 0,
+  /** For its turn. */
+  turn: 1,
+  /** For others at the same instruction. */
+  here: 2,
+  /** For others that wait so, wherever they are. */
+  anywhere: 3,
+} as const;
+export const WAITS_MASK = 3;
+
 /** The first row that functions may use for their own registers. */
-export const FIRST_OWN_ROW = 8;
+export const FIRST_OWN_ROW = 9;
 /** Rows of the vector file, then those of the accumulator file. */
 export const ROWS_PER_FILE = 256;
 export const ROW_COUNT = 2 * ROWS_PER_FILE;

@@ -79,16 +79,33 @@ const resume = (b: PtxBuilder): void => b.setScalar(1, b.inLane(0, firstActive(b
 
 /** To where the first lane points go all that point there; the others wait where they are. */
 function choose(b: PtxBuilder): void {
-  const first = firstActive(b);
-  const [low, high] = [0, 1].map((dword) => b.readLane({ operand: 0, dword }, first)) as [Value, Value];
+  const [low, high] = inFirstLane(b);
   const isLow = b.eq(b.operand({ operand: 0, dword: 0 }, true), low);
   const isHigh = b.eq(b.operand({ operand: 0, dword: 1 }, true), high);
-  b.setOperand({ operand: 1, dword: 0 }, low, false);
-  b.setOperand({ operand: 1, dword: 1 }, high, false);
   b.setState('exec', b.ballot(b.op('i1.and', isLow, isHigh)));
 }
 
-const jump = (b: PtxBuilder): void => b.jump(b.pack(b.scalar(0), b.operand({ operand: 0, dword: 1 }, false)));
+/** A register of 64 bits in the first active lane. */
+function inFirstLane(b: PtxBuilder): readonly [low: Value, high: Value] {
+  const first = firstActive(b);
+  return [b.readLane({ operand: 0, dword: 0 }, first), b.readLane({ operand: 0, dword: 1 }, first)];
+}
+
+/** To an address, which is the same in all active lanes. */
+function jump(b: PtxBuilder): void {
+  if (b.isRegister(0)) b.jump(b.pack(...inFirstLane(b)));
+  else b.jump(b.pack(b.scalar(0), b.operand({ operand: 0, dword: 1 }, false)));
+}
+
+/**
+ * The active lanes cannot go on. Operands: lanes that they wait for, row of these, where they go on and what
+ * they wait for, row of joins.
+ */
+function park(b: PtxBuilder): void {
+  b.setOperand({ operand: 1, dword: 0 }, b.read(0), true);
+  b.setOperand({ operand: 3, dword: 0 }, b.operand({ operand: 2, dword: 0 }, false), true);
+  b.exit('turn');
+}
 
 /** All active lanes are of one activation, so that they return to one place. Operand: row of addresses. */
 const giveBack = (b: PtxBuilder): void => b.jump(b.pack(b.inLane(0, firstActive(b)), b.high(b.pc())));
@@ -114,9 +131,10 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_join', '.own', 'b32 b32 b32 b32 ->', join, CONDITIONAL),
   ptxRow('wave_more', '', 'b32 ->', (b) => b.branch(b.not(b.isZero(b.scalar(0)))), CONDITIONAL),
   ptxRow('wave_turn', '', '', (b) => b.exit('turn'), { ...CONTROL, control: 'jump' }),
+  ptxRow('wave_park', '', 'b32 =b32 b32 =b32', park, { ...CONTROL, control: 'jump' }),
   ptxRow('wave_enter', '', 'b32 =b32 =b32 =b32 =b32', enter, CONTROL),
   ptxRow('wave_resume', '', 'b32 =b32', resume, CONTROL),
-  ptxRow('wave_choose', '', 'b64 =b64', choose, CONTROL),
+  ptxRow('wave_choose', '', 'b64', choose, CONTROL),
   ptxRow('wave_jump', '', 'b64', jump, { ...CONTROL, control: 'jump' }),
   ptxRow('wave_return', '', 'b32', giveBack, { ...CONTROL, control: 'return' }),
   ptxRow('wave_leave', '', '=b32', leave, CONTROL),
@@ -124,7 +142,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_bar', '', '', (b) => b.exit('barrier'), CONTROL),
   ptxRow('wave_nap', '', '', (b) => b.exit('sleep'), CONTROL),
   ptxRow('wave_parted', '', 'b32 ->', parted, CONDITIONAL),
-  ptxRow('trap', '.parted?', '', (b) => b.exit('trap'), { className: 'control', control: 'end' }),
+  ptxRow('trap', '', '', (b) => b.exit('trap'), { className: 'control', control: 'end' }),
   ptxRow('brkpt', '', '', (b) => b.exit('trap'), { className: 'control', control: 'end' }),
   ptxRow('bra', '.uni?', '->', nothing, { className: 'control', flow: 'branch' }),
   ptxRow('brx', '.idx.uni?', 'u32 ->', nothing, { className: 'control', flow: 'indexed' }),

@@ -25,7 +25,10 @@ export type Expansion =
   | 'product';
 
 /** Which lanes have to come here together: all that have not ended, or those that an operand names. */
-export type Meeting = 'all' | { readonly members: number };
+export type Meeting =
+  | 'all'
+  /** `isAnywhere`: they may come to different instructions. */
+  | { readonly members: number; readonly isAnywhere?: boolean };
 
 export interface PtxRow {
   readonly name: string;

@@ -162,7 +162,7 @@ const ROWS: readonly PtxRow[] = [
   ptxRow('redux', '.sync.op=add|min|max.type=u32|s32', '=type type b32', reduceLanes, { meeting: { members: 2 } }),
   ptxRow('redux', '.sync.op=and|or|xor.type=b32', '=type type b32', reduceLanes, { meeting: { members: 2 } }),
   ptxRow('elect', '.sync', '=b32 |=pred b32', elect, { meeting: { members: 2 } }),
-  ptxRow('bar', '.warp.sync', 'b32', (b) => b.fence(), { meeting: { members: 0 } }),
+  ptxRow('bar', '.warp.sync', 'b32', (b) => b.fence(), { meeting: { members: 0, isAnywhere: true } }),
   ptxRow('shfl', '.mode=up|down|bfly|idx.b32', '=b32 |=pred? b32 u32 u32', shuffle),
   ptxRow('vote', '.sync.mode=ballot.type=b32', '=type pred b32', () => {}, { expansion: 'vote', meeting: { members: 2 } }),
   ptxRow('vote', '.sync.mode=any|all|uni.type=pred', '=type pred b32', () => {}, { expansion: 'vote', meeting: { members: 2 } }),

@@ -1,5 +1,5 @@
 /** PTX, compiled to machine code of its own, as the emulator runs it. */
-import type { FrontEnd, StepReader, WaveStart } from '../../../emulator/code/front-end.ts';
+import type { FrontEnd, LaneTurns, StepReader, WaveStart } from '../../../emulator/code/front-end.ts';
 import type { Launch } from '../../../emulator/machine/launch.ts';
 import { WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
 import type { Memories } from '../../../emulator/machine/memory.ts';
@@ -7,7 +7,7 @@ import { PLACES } from '../../../ptx/machine/places.ts';
 import { LOCAL_HIGH, SHARED_HIGH } from '../../../ptx/rows/memory.ts';
 import { PTX_CLASSES } from '../../../ptx/rows/row.ts';
 import { PtxStepReader } from '../../../ptx/step.ts';
-import { takeTurn } from './turns.ts';
+import { PTX_TURNS } from './turns.ts';
 
 /** Bytes of the instructions that wait and sleep: a header and eight letters. */
 const WAIT_SIZE_BYTES = 12;
@@ -18,6 +18,8 @@ export interface PtxLaunch extends Launch {
   readonly parameters: bigint;
   /** Shared memory that the launch added to the kernel's own. */
   readonly dynamicSharedBytes: number;
+  /** Whether lanes of a wave that parted go on in turns, each for a while. */
+  readonly givesWay: boolean;
 }
 
 export class PtxFrontEnd implements FrontEnd {
@@ -28,6 +30,10 @@ export class PtxFrontEnd implements FrontEnd {
   readonly sharedApertureHi = SHARED_HIGH;
   readonly privateApertureHi = LOCAL_HIGH;
   readonly waitSizeBytes = WAIT_SIZE_BYTES;
+  readonly turns: LaneTurns = {
+    ...PTX_TURNS,
+    areShort: (launch) => (launch as PtxLaunch).givesWay, // reason: its launches are its own
+  };
 
   constructor(processor: string) {
     this.processor = processor;
@@ -35,10 +41,6 @@ export class PtxFrontEnd implements FrontEnd {
 
   reader(): StepReader {
     return new PtxStepReader();
-  }
-
-  takeTurn({ state }: Memories, wave: number): number {
-    return takeTurn(state.words, wave);
   }
 
   /** PTX ISA chapter 10: sizes count threads and CTAs, here the work-items and workgroups of the launch. */
@@ -56,6 +58,7 @@ export class PtxFrontEnd implements FrontEnd {
     words[first + PLACES.nwarpid.first] = Math.ceil((size[0] * size[1] * size[2]) / launch.waveSize);
     words[first + PLACES.totalShared.first] = launch.ldsSizeBytes;
     words[first + PLACES.dynamicShared.first] = launch.dynamicSharedBytes;
+    words[first + PLACES.givesWay.first] = Number(launch.givesWay);
     view.setBigUint64((first + PLACES.parameters.first) * 4, launch.parameters, true);
     const rows = (wave + WAVE_VGPRS) >> 2;
     for (let lane = 0; lane < activeLanes; lane++) {

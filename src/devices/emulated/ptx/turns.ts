@@ -1,28 +1,207 @@
-/** Which lanes of a wave go on when none is active. */
+/**
+ * Lanes of a warp that parted go on in turns: the independent thread scheduling of processors from sm_70 on,
+ * where threads of a warp may wait for each other. Lanes wait at joins, before instructions that need others,
+ * or because others have their turn; in each case the row of joins says where they go on. The group that runs
+ * goes on until it cannot, or used its budget up.
+ */
+import type { LanePlace, LaneTurns, TurnCause } from '../../../emulator/code/front-end.ts';
 import { STATE_OFFSETS, WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
-import { PLACES } from '../../../ptx/machine/places.ts';
+import type { Memories } from '../../../emulator/machine/memory.ts';
+import { readMachine } from '../../../ptx/machine/code.ts';
+import { PLACES, WAITS, WAITS_MASK } from '../../../ptx/machine/places.ts';
 
 const LANES = 32;
+/** Where lanes give way with some of their budget left, this many times in a row the first place counts. */
+const TURNS_BY_PLACE = 15;
 
-/**
- * Makes those lanes active that wait at one place in one activation: in the latest one, at the place that
- * stands first, as they would be without turns. Returns the low half of the address where they go on.
- */
-export function takeTurn(words: Int32Array, wave: number): number {
-  const scalars = wave >> 2;
-  const rows = (wave + WAVE_VGPRS) >> 2;
-  const live = words[scalars + PLACES.live.first]!;
-  const at = (row: number, lane: number): number => words[rows + row * LANES + lane]! >>> 0;
-  let [place, activation, exec] = [0, 0, 0];
-  for (let lane = 0; lane < LANES; lane++) {
-    if (((live >>> lane) & 1) === 0) continue;
-    const [own, waits] = [at(PLACES.ownActivation.first, lane), at(PLACES.join.first, lane)];
-    if (own === activation && waits === place) exec |= 1 << lane;
-    else if (exec === 0 || own > activation || (own === activation && waits < place)) {
-      [place, activation, exec] = [waits, own, 1 << lane];
+/** Lanes that go on together. */
+interface Group {
+  readonly key: string;
+  readonly activation: number;
+  /** Where they go on. */
+  readonly offset: number;
+  readonly waits: number;
+  /** Of those that wait for others: whom they wait for. */
+  readonly members: number;
+  lanes: number;
+}
+
+const firstLane = (lanes: number): number => 31 - Math.clz32(lanes & -lanes);
+const hex32 = (mask: number): string => `0x${(mask >>> 0).toString(16)}`;
+
+class Warp {
+  readonly #words: Int32Array;
+  readonly #code: DataView;
+  readonly #scalars: number;
+  readonly #rows: number;
+
+  constructor({ state, memory }: Memories, wave: number) {
+    this.#words = state.words;
+    this.#code = memory.view;
+    this.#scalars = wave >> 2;
+    this.#rows = (wave + WAVE_VGPRS) >> 2;
+  }
+
+  get exec(): number {
+    return this.scalar({ first: STATE_OFFSETS.exec >> 2 });
+  }
+
+  setExec(lanes: number): void {
+    this.setScalar({ first: STATE_OFFSETS.exec >> 2 }, lanes);
+  }
+
+  scalar({ first }: { readonly first: number }): number {
+    return this.#words[this.#scalars + first]!;
+  }
+
+  setScalar({ first }: { readonly first: number }, value: number): void {
+    this.#words[this.#scalars + first] = value;
+  }
+
+  row({ first }: { readonly first: number }, lane: number): number {
+    return this.#words[this.#rows + first * LANES + lane]! >>> 0;
+  }
+
+  setRow({ first }: { readonly first: number }, lanes: number, value: number): void {
+    for (const lane of lanesOf(lanes)) this.#words[this.#rows + first * LANES + lane] = value;
+  }
+
+  /** Those that are neither active nor ended, by where they go on together. */
+  groups(waiting: number): readonly Group[] {
+    const groups = new Map<string, Group>();
+    for (const lane of lanesOf(waiting)) {
+      const join = this.row(PLACES.join, lane);
+      const waits = join & WAITS_MASK;
+      const activation = this.row(PLACES.ownActivation, lane);
+      const members = waits === WAITS.join ? 0 : this.row(PLACES.meeting, lane);
+      const key = `${activation} ${join} ${members}`;
+      const known = groups.get(key);
+      if (known) known.lanes |= 1 << lane;
+      else groups.set(key, { key, activation, offset: join - waits, waits, members, lanes: 1 << lane });
+    }
+    return [...groups.values()];
+  }
+
+  /** Lanes that are active, but wait in truth: they are on the way to a join, or at one. */
+  isAtJoin(offset: number): boolean {
+    let at = offset;
+    for (let left = LANES; left > 0; left--) {
+      const found = readMachine(this.#code, at);
+      if (typeof found === 'string') return false;
+      const { opcode, distance } = found.instruction;
+      if (opcode === 'wave_gather' || opcode.startsWith('wave_join')) return true;
+      if (opcode !== 'wave_goto') return false;
+      at += distance!;
+    }
+    return false;
+  }
+
+  /** Whether the instruction reads what the wave did with the one before. */
+  isPair(offset: number): boolean {
+    const found = readMachine(this.#code, offset);
+    return typeof found !== 'string' && found.instruction.opcode.startsWith('wave_voted');
+  }
+
+  /** The active lanes wait for their turn, together, at the place that they have got to. */
+  stop(lanes: number, offset: number): void {
+    this.setRow(PLACES.join, lanes, offset | WAITS.turn);
+    this.numberStop(lanes);
+  }
+
+  /** Those that were stopped at different times stay apart, until they meet at a join. */
+  numberStop(lanes: number): void {
+    const number = this.scalar(PLACES.turns);
+    for (const lane of lanesOf(lanes)) {
+      if ((this.row(PLACES.join, lane) & WAITS_MASK) === WAITS.turn) this.setRow(PLACES.meeting, 1 << lane, number);
     }
   }
-  words[(wave + STATE_OFFSETS.exec) >> 2] = exec;
-  words[scalars + PLACES.activation.first] = activation;
-  return place;
+
+  /** The group goes on. */
+  run({ lanes, activation, offset }: Group, live: number): number {
+    this.setExec(lanes);
+    this.setScalar(PLACES.activation, activation);
+    this.setScalar(PLACES.lastTurn, firstLane(lanes));
+    let stopped = 0;
+    for (const lane of lanesOf(live & ~lanes)) {
+      if ((this.row(PLACES.join, lane) & WAITS_MASK) !== WAITS.join) stopped |= 1 << lane;
+    }
+    this.setScalar(PLACES.stopped, stopped);
+    return offset;
+  }
 }
+
+function* lanesOf(mask: number): Generator<number> {
+  for (let lane = 0; lane < LANES; lane++) if ((mask >>> lane) & 1) yield lane;
+}
+
+/** Groups that can go on; of those that wait for each other anywhere, all can once the last has come. */
+function runnable(groups: readonly Group[], live: number): readonly Group[] {
+  const arrived = new Map<number, number>();
+  for (const { waits, members, lanes } of groups) {
+    if (waits === WAITS.anywhere) arrived.set(members, (arrived.get(members) ?? 0) | lanes);
+  }
+  return groups.filter(({ waits, members, lanes }) => {
+    if (waits === WAITS.join || waits === WAITS.turn) return true;
+    const there = waits === WAITS.here ? lanes : arrived.get(members)!;
+    return (members & live & ~there) === 0;
+  });
+}
+
+/** The latest activation, at the place that stands first: so they meet the others where their ways join. */
+const byPlace = (a: Group, b: Group): Group => {
+  if (a.activation !== b.activation) return a.activation > b.activation ? a : b;
+  return a.offset <= b.offset ? a : b;
+};
+
+/** The next one by its first lane. */
+function inTurn(groups: readonly Group[], last: number): Group {
+  const distance = ({ lanes }: Group): number => (firstLane(lanes) - last - 1 + LANES) % LANES;
+  return groups.reduce((a, b) => (distance(a) <= distance(b) ? a : b));
+}
+
+function next(memories: Memories, wave: number, cause: TurnCause): number | 'same' | 'deadlock' {
+  const warp = new Warp(memories, wave);
+  const { exec } = warp;
+  const isSpent = typeof cause === 'object';
+  if (isSpent && warp.scalar(PLACES.givesWay) === 0) return 'same';
+  if (cause === 'ended') warp.setScalar(PLACES.live, warp.scalar(PLACES.live) & ~exec);
+  const live = warp.scalar(PLACES.live);
+  if (isSpent) {
+    if (exec === live || live === 0 || warp.isPair(cause.offset)) return 'same';
+    if (!warp.isAtJoin(cause.offset)) warp.stop(exec, cause.offset);
+  } else warp.numberStop(exec & live);
+  const groups = runnable(warp.groups(live), live);
+  if (groups.length === 0) {
+    warp.setExec(0);
+    return 'deadlock';
+  }
+  release(warp, groups);
+  const turns = warp.scalar(PLACES.turns) + 1;
+  warp.setScalar(PLACES.turns, turns);
+  const napped = [...lanesOf(exec & live)].some((lane) => (warp.row(PLACES.join, lane) & WAITS_MASK) === WAITS.turn);
+  const isByPlace = !isSpent && !napped && turns % (TURNS_BY_PLACE + 1) !== 0;
+  const chosen = isByPlace ? groups.reduce(byPlace) : inTurn(groups, warp.scalar(PLACES.lastTurn));
+  return warp.run(chosen, live);
+}
+
+/** All that waited for each other have come: they wait for nothing but their turn. */
+function release(warp: Warp, groups: readonly Group[]): void {
+  for (const { waits, lanes, offset } of groups) if (waits === WAITS.anywhere) warp.stop(lanes, offset);
+}
+
+function places(memories: Memories, wave: number, offset: number): readonly LanePlace[] {
+  const warp = new Warp(memories, wave);
+  const live = warp.scalar(PLACES.live) || warp.exec;
+  const running = warp.isAtJoin(offset) ? 0 : warp.exec & live;
+  const place = (lanes: number, at: number, note: string): LanePlace => ({
+    ...{ lanes: BigInt(lanes >>> 0), offset: at, note },
+  });
+  const waiting = warp.groups(live & ~running).map(({ lanes, offset: at, waits, members }) => {
+    if (waits === WAITS.join) return place(lanes, at, 'waiting at a join');
+    if (waits === WAITS.turn) return place(lanes, at, 'waiting for its turn');
+    return place(lanes, at, `waiting for lanes ${hex32(members & live)}`);
+  });
+  return running === 0 ? waiting : [place(running, offset, ''), ...waiting];
+}
+
+export const PTX_TURNS: Omit<LaneTurns, 'areShort'> = { stoppedScalar: PLACES.stopped.first, next, places };

@@ -12,6 +12,7 @@ import {
   WAVE_LOOP,
   WAVE_LOOPED,
   WAVE_MATRIX_ROWS,
+  WAVE_SGPRS,
 } from '../../machine/layout.ts';
 import type { Decoded } from '../function/decoded.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -42,8 +43,8 @@ export class LoopLowering {
   }
 
   /**
-   * Runs the loop from its header, unless no lane is active. `leave` is emitted where the wave has left the
-   * loop, `suspend` where it is at the header with its budget used up.
+   * Runs the loop from its header, unless no lane is active or some are stopped. `leave` is emitted where the
+   * wave has left the loop, `suspend` where it is at the header with its budget used up.
    */
   emit(leave: () => void, suspend: () => void): void {
     const { f, wave, spaces } = this.state;
@@ -52,6 +53,12 @@ export class LoopLowering {
       f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
       f.op('i64.eqz');
       f.brIf(otherwise);
+      // Rows that nothing behind the loop reads are whole: lanes that are stopped need theirs.
+      if (spaces.stoppedScalar !== undefined) {
+        f.get(wave);
+        f.load('i32.load', WAVE_SGPRS + spaces.stoppedScalar * 4);
+        f.brIf(otherwise);
+      }
       f.loop(undefined, (again) => {
         const unfinished = this.#emitRun();
         f.get(unfinished);

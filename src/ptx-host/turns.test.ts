@@ -1,0 +1,203 @@
+/** Threads of a warp that wait for each other, on all executors and with workers. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { EmulatorDeviceOptions } from '../devices/emulated/emulated-device.ts';
+import { nodeThreads } from '../devices/emulated/node-threads.ts';
+import { kernelText, outcomesOf, output, runOn, u32, WAYS } from './ptx-runs.test-support.ts';
+
+const ALL: Readonly<Record<string, EmulatorDeviceOptions>> = {
+  ...WAYS,
+  workers: { threads: nodeThreads, workers: 2, workersAtOnce: true, compileThreshold: 2 },
+};
+
+const numbers = (count: number, value: (thread: number) => number): bigint[] =>
+  Array.from({ length: count }, (_, i) => BigInt(value(i)));
+
+const LOCK = '.global .u32 lock;\n.global .u32 count;';
+/** Counts in `%r5` with the lock held; `%r3` is what the lock was. */
+const COUNT = `
+  ld.volatile.global.u32 %r4, [count];
+  add.u32 %r5, %r4, 1;
+  st.volatile.global.u32 [count], %r5;
+  membar.gl;
+  atom.global.exch.b32 %r6, [lock], 0;`;
+
+test('a lock that each thread spins for: all come through, with the registers that they had', async () => {
+  const found = await outcomesOf(
+    `
+  mul.lo.u32 %r20, %gid, 1000;
+  mul.wide.u32 %rd20, %gid, 1000;
+again:
+  atom.global.cas.b32 %r3, [lock], 0, 1;
+  setp.ne.u32 %p1, %r3, 0;
+  @%p1 bra again;
+  ${COUNT}
+  cvt.u64.u32 %rd3, %r20;
+  sub.u64 %rd4, %rd20, %rd3;
+  cvt.u64.u32 %rd2, %r5;
+  add.u64 %rd2, %rd2, %rd4;
+  st.global.u64 [%out], %rd2;`,
+    { declarations: LOCK, threads: 128, block: 64, ways: ALL, isSorted: true },
+  );
+  assert.deepEqual(
+    found,
+    numbers(128, (i) => i + 1),
+  );
+});
+
+test('the lock held in a function, by threads that end there and that sleep while they wait', async () => {
+  const found = await outcomesOf(
+    `
+again:
+  atom.global.cas.b32 %r3, [lock], 0, 1;
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra got;
+  nanosleep.u32 100;
+  bra again;
+got:
+  { .param .b64 p; st.param.b64 [p], %out;
+    call held, (p); }`,
+    {
+      declarations: `${LOCK}
+.func held(.param .b64 out)
+{
+  .reg .b32 %r<8>;
+  .reg .b64 %rd<4>;
+  .reg .pred %p;
+  ld.param.u64 %rd1, [out];
+  ${COUNT}
+  cvt.u64.u32 %rd2, %r5;
+  st.global.u64 [%rd1], %rd2;
+  and.b32 %r7, %r5, 1;
+  setp.eq.u32 %p, %r7, 0;
+  @%p exit;
+  ret;
+}`,
+      ways: ALL,
+      isSorted: true,
+    },
+  );
+  assert.deepEqual(
+    found,
+    numbers(64, (i) => i + 1),
+  );
+});
+
+test('threads wait for what others of their warp store, whichever side of a branch stands first', async () => {
+  // Lanes 0 to 15 wait for lanes 16 to 31, which wait for the answer; all meet behind.
+  const found = await outcomesOf(
+    `
+  and.b32 %r3, %gid, 31;
+  and.b32 %r4, %gid, 15;
+  setp.lt.u32 %p1, %r3, 16;
+  mul.lo.u32 %r5, %r4, 8;
+  cvt.u64.u32 %rd2, %r5;
+  mov.u64 %rd3, flags;
+  add.u64 %rd4, %rd3, %rd2;
+  @%p1 bra consumer;
+  add.u32 %r6, %r3, 100;
+  st.release.gpu.global.u32 [%rd4], %r6;
+waits:
+  ld.acquire.gpu.global.u32 %r7, [%rd4+4];
+  setp.eq.u32 %p2, %r7, 0;
+  @%p2 bra waits;
+  bra done;
+consumer:
+  ld.acquire.gpu.global.u32 %r7, [%rd4];
+  setp.eq.u32 %p2, %r7, 0;
+  @%p2 bra consumer;
+  add.u32 %r8, %r7, 1000;
+  st.release.gpu.global.u32 [%rd4+4], %r8;
+done:
+  bar.sync 0;
+  vote.sync.ballot.b32 %r9, 1, 0xffffffff;
+  popc.b32 %r10, %r9;
+  mad.lo.u32 %r11, %r7, 100, %r10;
+  cvt.u64.u32 %rd5, %r11;
+  st.global.u64 [%out], %rd5;`,
+    { declarations: '.global .align 8 .b8 flags[128];', threads: 32, ways: ALL },
+  );
+  const heard = (lane: number): number => (lane < 16 ? lane + 116 : lane + 1100);
+  assert.deepEqual(
+    found,
+    numbers(32, (lane) => heard(lane) * 100 + 32),
+  );
+});
+
+test('bar.warp.sync of one group of lanes at two places, and shuffles that late lanes come to', async () => {
+  const found = await outcomesOf(
+    `
+  and.b32 %r3, %gid, 31;
+  shl.b32 %r4, %r3, 2;
+  xor.b32 %r5, %r4, 64;
+  setp.lt.u32 %p1, %r3, 16;
+  @%p1 bra first;
+  st.shared.u32 [tile+%r4], %r3;
+  bar.warp.sync 0xffffffff;
+  ld.shared.u32 %r6, [tile+%r5];
+  bra done;
+first:
+  add.u32 %r7, %r3, 200;
+  st.shared.u32 [tile+%r4], %r7;
+  bar.warp.sync 0xffffffff;
+  ld.shared.u32 %r6, [tile+%r5];
+  add.u32 %r6, %r6, 1000;
+  setp.eq.u32 %p2, %r3, 3;
+  @%p2 exit;
+done:
+  activemask.b32 %r8;
+  shfl.sync.bfly.b32 %r9, %r6, 1, 31, 0xffffffff;
+  mad.lo.u32 %r10, %r9, 10000, %r6;
+  cvt.u64.u32 %rd5, %r10;
+  st.global.u64 [%out], %rd5;`
+      .replaceAll('[tile+%r4]', '[%r4]')
+      .replaceAll('[tile+%r5]', '[%r5]'),
+    { declarations: '.shared .align 4 .b8 tile[128];', threads: 32, ways: ALL },
+  );
+  const own = (lane: number): number => (lane < 16 ? 1000 + lane + 16 : 200 + lane - 16);
+  assert.deepEqual(
+    found,
+    numbers(32, (lane) => (lane === 3 ? 0 : own(lane === 2 ? 3 : lane ^ 1) * 10_000 + own(lane))),
+  );
+});
+
+async function failureOf(way: string, body: string, timeoutMs = 60_000): Promise<string> {
+  const request = {
+    ...{ texts: [{ text: kernelText(body), name: 'k.ptx' }], grid: [64], workgroup: [64], timeoutMs },
+    args: [output(512), output(512), u32(64)],
+  };
+  return await runOn(ALL[way]!, request).then(
+    () => '',
+    (error: Error) => error.message,
+  );
+}
+
+const BRANCH = '  and.b32 %r3, %gid, 31;\n  setp.lt.u32 %p1, %r3, 12;\n  @%p1 bra there;\n';
+
+for (const way of Object.keys(ALL)) {
+  test(`${way}: barriers at different places are a deadlock, with the place of every thread`, async () => {
+    const found = await failureOf(way, `${BRANCH}  bar.sync 0;\n  bra done;\nthere:\n  bar.sync 0;\ndone:`);
+    const [head, ...places] = found.split('\n');
+    assert.match(head!, /^kernel 'k': deadlock: all threads that are left wait, by 'wave_park /);
+    assert.match(head!, /workgroup \(0, 0, 0\), wave [01]/);
+    for (const [lines, exec] of [
+      ['28:3', 'fffff000'],
+      ['31:3', 'fff'],
+    ]) {
+      const place = places.find((line) => line.includes(`k.ptx:${lines};`));
+      assert.match(place ?? found, new RegExp(`waiting for lanes 0xffffffff at pc .*; EXEC 0x${exec}; workgroup`));
+    }
+  });
+}
+
+test('lanes that others do not join in time are named where the time is over, with those that spin', async () => {
+  const found = await failureOf(
+    'T1',
+    `${BRANCH}spin:\n  ld.volatile.global.u32 %r4, [%in];\n  setp.eq.u32 %p2, %r4, 0;\n  @%p2 bra spin;
+there:\n  shfl.sync.idx.b32 %r5, %r3, 0, 31, 0xffffffff;`,
+    300,
+  );
+  assert.match(found, /did not end within/);
+  assert.match(found, /waiting for lanes 0xffffffff at pc .*k\.ptx:33:3; EXEC 0xfff;/);
+  assert.match(found, /k\.ptx:(29|30|31):3; EXEC 0xfffff000;/);
+});
