@@ -30,6 +30,9 @@ before(() => {
 });
 after(() => installed[Symbol.dispose]());
 
+/** Where `exec` looks for it in the package. */
+const NATIVE_LIBRARY = 'native/hsa/x86-64/libhsa-runtime64.so.1';
+
 const isInstallation = ({ text }: Block): boolean => text.startsWith('npm install');
 const inPackage = (file: string): string => path.join(installed.folder, 'node_modules/wavewright', file);
 
@@ -39,11 +42,11 @@ test('the package has what it needs and nothing besides', () => {
   for (const { types, default: script } of Object.values(manifest.exports)) {
     for (const name of [types, script]) assert.ok(files.includes(name.replace('./', '')), name);
   }
-  for (const name of ['README.md', 'LICENSE', 'NOTICE', 'examples/kernels/vadd.cl'])
+  for (const name of ['README.md', 'LICENSE', 'NOTICE', 'examples/kernels/vadd.cl', NATIVE_LIBRARY])
     assert.ok(files.includes(name), name);
   const stray = files.filter((name) => /\.map$|\.test|test-support|(^|\/)(\.|platform\.info|node_modules)/.test(name));
   assert.deepEqual(stray, []);
-  const known = /^(bin|docs|examples|include)\/|^dist\/.+\.(js|d\.ts)$|^[A-Z]+(\.md)?$|^package\.json$/;
+  const known = /^(bin|docs|examples|include|native)\/|^dist\/.+\.(js|d\.ts)$|^[A-Z]+(\.md)?$|^package\.json$/;
   assert.deepEqual(
     files.filter((name) => !known.test(name)),
     [],

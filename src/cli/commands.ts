@@ -13,6 +13,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/dispatch.ts')).dispatch,
   },
   {
+    name: 'exec',
+    summary: 'run a native HIP or HSA program, as it is, with an emulated GPU',
+    load: async () => (await import('./commands/exec.ts')).exec,
+  },
+  {
     name: 'hal',
     summary: 'devices, runs and measurements of kernels through the HAL',
     load: async () => (await import('./commands/hal.ts')).hal,

@@ -88,6 +88,21 @@ export async function loadEmulator() {
   return { createEmulatedDevice, nodeThreads };
 }
 
+/**
+ * Opens emulated AMD GPUs of one name, as many as there are indices. Throws NO_DEVICE for other kinds of
+ * devices, now.
+ */
+export async function openDeviceNamed(
+  name: string,
+  { workers }: Pick<DeviceOptions, 'workers'>,
+): Promise<(index: number) => Device> {
+  const processor = parseName(name.replace(/^emulated:/, '')).processor;
+  if (!TARGET_PROCESSORS.includes(processor)) throw noDevice(`no emulated device '${name}'`);
+  const { createEmulatedDevice, nodeThreads } = await loadEmulator();
+  const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
+  return (index) => createEmulatedDevice({ processor, index, ...threads });
+}
+
 async function createDevice(
   processor: string,
   {

@@ -4,6 +4,7 @@
  */
 import type * as Ffi from 'node:ffi';
 import { WavewrightError } from '../../base/errors.ts';
+import { importFfi } from '../../base/node-ffi.ts';
 
 export interface SharedLibrary {
   readonly ffi: typeof Ffi;
@@ -41,18 +42,4 @@ export async function openSharedLibrary(places: LibraryPlaces): Promise<SharedLi
 
 export function noDevice(what: string, context: { hint?: string; cause?: unknown } = {}): WavewrightError {
   return new WavewrightError('NO_DEVICE', what, context);
-}
-
-/**
- * Imports node:ffi without the warning that the module is experimental: who asks for a real device knows what
- * it takes.
- */
-async function importFfi(): Promise<typeof Ffi> {
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
-  try {
-    return await import('node:ffi');
-  } finally {
-    process.emitWarning = emitWarning;
-  }
 }

@@ -1,0 +1,182 @@
+/* Questions to system, agents, instruction sets, pools and caches: answered from what the device process said at the begin. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+enum { EXTENSION_COUNT = 0x204, SYSTEM_INFO_EXTENSIONS = 7, LOADER_EXTENSION = 0x201 };
+
+#define ITERATE(name, kind, status, list) \
+  EXPORT status_t name(uint64_t subject, handle_callback_t callback, void *data) { \
+    EXPECT_INITIALIZED(); \
+    EXPECT(callback != NULL, INVALID_ARGUMENT); \
+    EXPECT(is_subject(subject, kind), status); \
+    return iterate(subject, list, callback, data); \
+  }
+ITERATE(hsa_agent_iterate_isas, SUBJECT_AGENT, INVALID_AGENT, LIST_ISAS)
+ITERATE(hsa_agent_iterate_regions, SUBJECT_AGENT, INVALID_AGENT, LIST_REGIONS)
+ITERATE(hsa_amd_agent_iterate_memory_pools, SUBJECT_AGENT, INVALID_AGENT, LIST_POOLS)
+ITERATE(hsa_isa_iterate_wavefronts, SUBJECT_ISA, INVALID_ISA, LIST_WAVEFRONTS)
+
+EXPORT status_t hsa_iterate_agents(handle_callback_t callback, void *data) {
+  EXPECT_INITIALIZED();
+  EXPECT(callback != NULL, INVALID_ARGUMENT);
+  return iterate(SUBJECT_SYSTEM, LIST_AGENTS, callback, data);
+}
+
+EXPORT status_t hsa_agent_iterate_caches(uint64_t agent, handle_callback_t callback, void *data) {
+  EXPECT_INITIALIZED();
+  EXPECT(callback != NULL, INVALID_ARGUMENT);
+  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  return iterate(agent, LIST_CACHES, callback, data);
+}
+
+EXPORT status_t hsa_system_get_info(uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  if (attribute != SYSTEM_INFO_TIMESTAMP) return records_answer(known(), SUBJECT_SYSTEM, attribute, value);
+  uint64_t now = system_time_now();
+  memcpy(value, &now, sizeof now);
+  return SUCCESS;
+}
+
+/* What changes is asked for each time. */
+static status_t ask_agent(uint64_t agent, uint32_t attribute, void *value) {
+  agent_info_request_t request = {agent, attribute};
+  void *answer = NULL;
+  size_t answer_bytes = 0;
+  status_t status = call(OP_AGENT_INFO, (request_t){&request, sizeof request, NULL, 0}, NULL, 0, &answer, &answer_bytes);
+  if (status == SUCCESS) memcpy(value, answer, answer_bytes);
+  free(answer);
+  return status;
+}
+
+EXPORT status_t hsa_agent_get_info(uint64_t agent, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  if (attribute == AGENT_INFO_MEMORY_AVAILABLE || attribute == AGENT_INFO_CLOCK_COUNTERS) {
+    return ask_agent(agent, attribute, value);
+  }
+  return records_answer(known(), agent, attribute, value);
+}
+
+EXPORT status_t hsa_cache_get_info(uint64_t cache, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(cache, SUBJECT_CACHE), INVALID_CACHE);
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  return records_answer(known(), cache, attribute, value);
+}
+
+EXPORT status_t hsa_isa_get_info_alt(uint64_t isa, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(isa, SUBJECT_ISA), INVALID_ISA);
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  return records_answer(known(), isa, attribute, value);
+}
+
+/* Deprecated: `index` chooses a call convention, of which there is one. */
+EXPORT status_t hsa_isa_get_info(uint64_t isa, uint32_t attribute, uint32_t index, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(index == 0, INVALID_INDEX);
+  return hsa_isa_get_info_alt(isa, attribute, value);
+}
+
+/* The handle of a wavefront is its number of lanes. */
+EXPORT status_t hsa_wavefront_get_info(uint64_t wavefront, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(wavefront == 32 || wavefront == 64, INVALID_WAVEFRONT);
+  EXPECT(attribute == 0 && value != NULL, INVALID_ARGUMENT);
+  uint32_t lanes = (uint32_t)wavefront;
+  memcpy(value, &lanes, sizeof lanes);
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_region_get_info(uint64_t region, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(region, SUBJECT_POOL), INVALID_REGION);
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  return records_answer(known(), region, REGION_ATTRIBUTES + attribute, value);
+}
+
+EXPORT status_t hsa_amd_memory_pool_get_info(uint64_t pool, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(pool, SUBJECT_POOL), INVALID_MEMORY_POOL);
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  return records_answer(known(), pool, attribute, value);
+}
+
+EXPORT status_t hsa_amd_agent_memory_pool_get_info(uint64_t agent, uint64_t pool, uint32_t attribute, void *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  EXPECT(is_subject(pool, SUBJECT_POOL), INVALID_MEMORY_POOL);
+  EXPECT(value != NULL, INVALID_ARGUMENT);
+  return records_answer(known(), agent << 32 | pool, attribute, value);
+}
+
+static bool has_extension(uint32_t extension, uint16_t major) {
+  uint8_t bits[128] = {0};
+  records_answer(known(), SUBJECT_SYSTEM, SYSTEM_INFO_EXTENSIONS, bits);
+  return major == 1 && (bits[extension >> 3] >> (extension & 7) & 1) != 0;
+}
+
+EXPORT status_t hsa_system_major_extension_supported(uint16_t extension, uint16_t major, uint16_t *minor, bool *result) {
+  EXPECT_INITIALIZED();
+  EXPECT(extension < EXTENSION_COUNT && minor != NULL && result != NULL, INVALID_ARGUMENT);
+  *result = has_extension(extension, major);
+  if (*result) *minor = 3;
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_system_extension_supported(uint16_t extension, uint16_t major, uint16_t minor, bool *result) {
+  EXPECT_INITIALIZED();
+  EXPECT(extension < EXTENSION_COUNT && result != NULL, INVALID_ARGUMENT);
+  *result = has_extension(extension, major) && minor <= 3;
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_agent_major_extension_supported(uint16_t extension, uint64_t agent, uint16_t major, uint16_t *minor, bool *result) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  return hsa_system_major_extension_supported(extension, major, minor, result);
+}
+
+EXPORT status_t hsa_agent_extension_supported(uint16_t extension, uint64_t agent, uint16_t major, uint16_t minor, bool *result) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  return hsa_system_extension_supported(extension, major, minor, result);
+}
+
+EXPORT status_t hsa_extension_get_name(uint16_t extension, const char **name) {
+  EXPECT_INITIALIZED();
+  EXPECT(extension == LOADER_EXTENSION && name != NULL, INVALID_ARGUMENT);
+  *name = "HSA_EXTENSION_AMD_LOADER";
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_isa_get_exception_policies(uint64_t isa, uint32_t profile, uint16_t *mask) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(isa, SUBJECT_ISA), INVALID_ISA);
+  EXPECT(profile <= 1 && mask != NULL, INVALID_ARGUMENT);
+  *mask = 0;
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_agent_get_exception_policies(uint64_t agent, uint32_t profile, uint16_t *mask) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  EXPECT(profile <= 1 && mask != NULL, INVALID_ARGUMENT);
+  *mask = 0;
+  return SUCCESS;
+}
+
+/* Fused operations round once. */
+EXPORT status_t hsa_isa_get_round_method(uint64_t isa, uint32_t type, uint32_t flush, uint32_t *method) {
+  EXPECT_INITIALIZED();
+  EXPECT(is_subject(isa, SUBJECT_ISA), INVALID_ISA);
+  EXPECT(method != NULL, INVALID_ARGUMENT);
+  (void)type;
+  (void)flush;
+  *method = 1;
+  return SUCCESS;
+}

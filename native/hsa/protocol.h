@@ -1,0 +1,142 @@
+/* Made of src/exec/protocol.ts by tools/native.ts, which explains what stands here. */
+#ifndef WAVEWRIGHT_PROTOCOL_H
+#define WAVEWRIGHT_PROTOCOL_H
+
+#include <stdint.h>
+
+#define SOCKET_VARIABLE "WAVEWRIGHT_EXEC_SOCKET"
+enum { PROTOCOL_VERSION = 1, HEAD_BYTES = 8, RECORD_HEAD_BYTES = 24 };
+#define MAX_REQUEST_BYTES UINT64_C(268435456)
+#define REGION_ATTRIBUTES UINT64_C(4294967296)
+
+enum {
+  OP_HELLO = 0,
+  OP_WAKE = 1,
+  OP_ALLOCATE = 2,
+  OP_FREE = 3,
+  OP_AGENT_INFO = 4,
+  OP_CREATE_QUEUE = 5,
+  OP_DESTROY_QUEUE = 6,
+  OP_INACTIVATE_QUEUE = 7,
+  OP_SET_PRIORITY = 8,
+  OP_QUEUE_ERROR = 9,
+  OP_CREATE_EXECUTABLE = 10,
+  OP_DESTROY_EXECUTABLE = 11,
+  OP_LOAD_CODE_OBJECT = 12,
+  OP_DEFINE_VARIABLE = 13,
+  OP_FREEZE = 14,
+  OP_VALIDATE = 15,
+  OP_SYMBOLS = 16,
+};
+enum {
+  CONTROL_SLEEPING = 0,
+  CONTROL_EPOCH = 1,
+  CONTROL_WAITERS = 2,
+};
+enum {
+  SUBJECT_SYSTEM = 4096,
+  SUBJECT_AGENT = 8192,
+  SUBJECT_ISA = 12288,
+  SUBJECT_POOL = 16384,
+  SUBJECT_CACHE = 20480,
+};
+#define LIST_AGENTS UINT64_C(4294901760)
+#define LIST_ISAS UINT64_C(4294901761)
+#define LIST_POOLS UINT64_C(4294901762)
+#define LIST_CACHES UINT64_C(4294901763)
+#define LIST_REGIONS UINT64_C(4294901764)
+#define LIST_WAVEFRONTS UINT64_C(4294901765)
+
+typedef struct {
+  uint64_t version;
+  uint64_t window;
+} hello_request_t;
+typedef struct {
+  uint64_t ticks;
+  uint64_t system_ns;
+  uint64_t ticks_per_second;
+} hello_reply_t;
+typedef struct {
+  uint64_t pool;
+  uint64_t size_bytes;
+  uint64_t flags;
+} allocate_request_t;
+typedef struct {
+  uint64_t address;
+} allocate_reply_t;
+typedef struct {
+  uint64_t address;
+} free_request_t;
+typedef struct {
+  uint64_t agent;
+  uint64_t attribute;
+} agent_info_request_t;
+typedef struct {
+  uint64_t agent;
+  uint64_t size_packets;
+  uint64_t type;
+  uint64_t private_segment_bytes;
+  uint64_t group_segment_bytes;
+} create_queue_request_t;
+typedef struct {
+  uint64_t address;
+} create_queue_reply_t;
+typedef struct {
+  uint64_t address;
+} destroy_queue_request_t;
+typedef struct {
+  uint64_t address;
+} inactivate_queue_request_t;
+typedef struct {
+  uint64_t address;
+  uint64_t priority;
+} set_priority_request_t;
+typedef struct {
+  uint64_t address;
+} queue_error_request_t;
+typedef struct {
+  uint64_t is_memory_fault;
+  uint64_t fault_address;
+  uint64_t reason;
+} queue_error_reply_t;
+typedef struct {
+  uint64_t profile;
+  uint64_t rounding;
+} create_executable_request_t;
+typedef struct {
+  uint64_t executable;
+} create_executable_reply_t;
+typedef struct {
+  uint64_t executable;
+} destroy_executable_request_t;
+typedef struct {
+  uint64_t executable;
+  uint64_t agent;
+} load_code_object_request_t;
+typedef struct {
+  uint64_t load_delta;
+  uint64_t load_base;
+  uint64_t load_size_bytes;
+} load_code_object_reply_t;
+typedef struct {
+  uint64_t executable;
+  uint64_t agent;
+  uint64_t address;
+} define_variable_request_t;
+typedef struct {
+  uint64_t executable;
+} freeze_request_t;
+typedef struct {
+  uint64_t executable;
+} validate_request_t;
+typedef struct {
+  uint64_t is_valid;
+} validate_reply_t;
+typedef struct {
+  uint64_t executable;
+} symbols_request_t;
+typedef struct {
+  uint64_t count;
+} symbols_reply_t;
+
+#endif

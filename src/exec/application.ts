@@ -1,0 +1,73 @@
+/** The program that exec runs: its environment, its signals, its end. */
+import type { ChildProcess } from 'node:child_process';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { WavewrightError } from '../base/errors.ts';
+import { SOCKET_VARIABLE } from './protocol.ts';
+
+const { existsSync } = process.getBuiltinModule('node:fs');
+
+/** Sent to the program as they come. */
+const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGQUIT', 'SIGCONT', 'SIGWINCH'] as const;
+const SIGNAL_STATUS = 128;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The folder of the prebuilt library. Throws UNSUPPORTED where there is none. */
+export function libraryFolder(): string {
+  const folder = fileURLToPath(new URL('../../native/hsa/x86-64', import.meta.url));
+  if (existsSync(path.join(folder, 'libhsa-runtime64.so.1'))) return folder;
+  throw new WavewrightError('UNSUPPORTED', 'this installation has no libhsa-runtime64.so.1', { file: folder });
+}
+
+/** What a program needs in its environment to reach a device process, besides what it has. */
+export function applicationVariables(socket: string, environment: Environment): Record<string, string> {
+  const others = environment['LD_LIBRARY_PATH'];
+  return {
+    LD_LIBRARY_PATH: others ? `${libraryFolder()}:${others}` : libraryFolder(),
+    [SOCKET_VARIABLE]: socket,
+  };
+}
+
+export class Application {
+  readonly #child: ChildProcess;
+  readonly #end: Promise<number>;
+
+  /** Starts the program, which has this process's standard streams. */
+  constructor(program: string, args: readonly string[], environment: Environment) {
+    const { spawn } = process.getBuiltinModule('node:child_process');
+    // Not process.stdin, which would change how the program reads it.
+    const isTerminal = process.getBuiltinModule('node:tty').isatty(0);
+    // A terminal sends its signals to the program, too.
+    const onInterrupt = (): void => void (isTerminal || this.kill('SIGINT'));
+    const onSignal = (signal: NodeJS.Signals): void => this.kill(signal);
+    process.on('SIGINT', onInterrupt);
+    for (const signal of FORWARDED) process.on(signal, onSignal);
+    this.#child = spawn(program, args, { stdio: 'inherit', env: environment });
+    this.#end = new Promise<number>((resolve, reject) => {
+      this.#child.once('exit', (status, signal) => resolve(status ?? SIGNAL_STATUS + constants.signals[signal!]));
+      this.#child.once('error', (error) => reject(error));
+    }).finally(() => {
+      process.off('SIGINT', onInterrupt);
+      for (const signal of FORWARDED) process.off(signal, onSignal);
+    });
+  }
+
+  /** The exit status, as shells have it: 128 and the number of the signal that ended the program. */
+  async end(): Promise<number> {
+    try {
+      return await this.#end;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      throw new WavewrightError('IO', `cannot be started: ${error.message}`, {
+        file: this.#child.spawnfile,
+        cause: error,
+      });
+    }
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+}

@@ -1,0 +1,113 @@
+/** The few functions of Linux that Node does not have, by node:ffi; x86-64 only. */
+import type * as Ffi from 'node:ffi';
+import { WavewrightError } from '../base/errors.ts';
+import { importFfi } from '../base/node-ffi.ts';
+
+const { closeSync } = process.getBuiltinModule('node:fs');
+
+const DEFINITIONS = {
+  memfd_create: { arguments: ['string', 'uint32'], return: 'int32' },
+  ftruncate: { arguments: ['int32', 'int64'], return: 'int32' },
+  fcntl: { arguments: ['int32', 'int32', 'int32'], return: 'int32' },
+  mmap: { arguments: ['uint64', 'uint64', 'int32', 'int32', 'int32', 'int64'], return: 'int64' },
+  sendmsg: { arguments: ['int32', 'buffer', 'int32'], return: 'int64' },
+  getsockopt: { arguments: ['int32', 'int32', 'int32', 'buffer', 'buffer'], return: 'int32' },
+  syscall: { arguments: ['int64', 'uint64', 'int64', 'int64', 'int64', 'int64', 'int64'], return: 'int64' },
+} as const satisfies Ffi.FunctionDefinitions;
+
+const MFD_CLOEXEC = 1;
+const MFD_ALLOW_SEALING = 2;
+const F_ADD_SEALS = 1033;
+/** F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW: nobody changes its size, so that no access is behind its end. */
+const SIZE_SEALS = 1 | 2 | 4;
+const PROT_READ_WRITE = 1 | 2;
+const MAP_SHARED_FIXED_NORESERVE = 0x01 | 0x10 | 0x4000;
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+const SCM_RIGHTS = 1;
+const MSG_NOSIGNAL = 0x4000;
+const SYS_FUTEX = 202n;
+const FUTEX_WAKE = 1n;
+const ALL_WAITERS = 0x7fff_ffffn;
+
+export interface PeerCredentials {
+  readonly processId: number;
+  readonly userId: number;
+}
+
+/** Errors are of the code IO: Linux says no more through this way. */
+export class LinuxCalls {
+  readonly #ffi: typeof Ffi;
+  readonly #functions: Ffi.WrappedFunctionsFromDefinitions<typeof DEFINITIONS>;
+
+  private constructor(ffi: typeof Ffi) {
+    this.#ffi = ffi;
+    this.#functions = ffi.dlopen('libc.so.6', DEFINITIONS).functions;
+  }
+
+  /** Throws UNSUPPORTED elsewhere than on x86-64 Linux. */
+  static async load(): Promise<LinuxCalls> {
+    if (process.platform !== 'linux' || process.arch !== 'x64') {
+      const what = `native programs on ${process.platform} ${process.arch}`;
+      throw new WavewrightError('UNSUPPORTED', what, { hint: 'exec is for x64 Linux' });
+    }
+    return new LinuxCalls(await importFfi());
+  }
+
+  /** The descriptor of a file in memory whose size stays what it is. */
+  createMemoryFile(name: string, sizeBytes: number): number {
+    const file = this.#functions.memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0) throw failure('memfd_create');
+    try {
+      if (this.#functions.ftruncate(file, BigInt(sizeBytes)) !== 0) throw failure('ftruncate');
+      if (this.#functions.fcntl(file, F_ADD_SEALS, SIZE_SEALS) !== 0) throw failure('sealing a memfd');
+      return file;
+    } catch (error) {
+      closeSync(file);
+      throw error;
+    }
+  }
+
+  /** Puts the file in the place of a buffer's memory, whose contents go. */
+  replacePages(buffer: SharedArrayBuffer, file: number): void {
+    const base = this.addressOf(buffer);
+    const [length, offset] = [BigInt(buffer.byteLength), 0n];
+    const at = this.#functions.mmap(base, length, PROT_READ_WRITE, MAP_SHARED_FIXED_NORESERVE, file, offset);
+    if (at !== base) throw failure('mapping a memfd');
+  }
+
+  addressOf(buffer: SharedArrayBuffer): bigint {
+    return this.#ffi.getRawPointer(new Uint8Array(buffer));
+  }
+
+  /** Who is at the other end of a socket. */
+  peerOf(socket: number): PeerCredentials {
+    const value = new Uint32Array(3);
+    const length = Uint32Array.of(value.byteLength);
+    if (this.#functions.getsockopt(socket, SOL_SOCKET, SO_PEERCRED, value, length) !== 0) throw failure('getsockopt');
+    return { processId: value[0]!, userId: value[1]! };
+  }
+
+  /** Sends a byte that brings a file. */
+  sendFile(socket: number, file: number): void {
+    const byte = Uint8Array.of(0);
+    const part = BigUint64Array.of(this.#ffi.getRawPointer(byte), 1n);
+    // struct cmsghdr with one descriptor: length, level and type, the number.
+    const control = new BigUint64Array(3);
+    new DataView(control.buffer).setBigUint64(0, 20n, true);
+    new Int32Array(control.buffer).set([SOL_SOCKET, SCM_RIGHTS, file], 2);
+    // struct msghdr: name, its length, parts, their number, control, its length, flags.
+    const [parts, controls] = [this.#ffi.getRawPointer(part), this.#ffi.getRawPointer(control)];
+    const message = BigUint64Array.of(0n, 0n, parts, 1n, controls, BigInt(control.byteLength), 0n);
+    if (this.#functions.sendmsg(socket, message, MSG_NOSIGNAL) !== 1n) throw failure('sendmsg');
+  }
+
+  /** Wakes all threads, of all processes, that wait for the word to change. */
+  wake(address: bigint): void {
+    this.#functions.syscall(SYS_FUTEX, address, FUTEX_WAKE, ALL_WAITERS, 0n, 0n, 0n);
+  }
+}
+
+function failure(what: string): WavewrightError {
+  return new WavewrightError('IO', `${what} failed`);
+}

@@ -1,0 +1,173 @@
+/**
+ * What an application's `libhsa-runtime64.so.1` and the device process say to each other. The library's
+ * header (`native/hsa/protocol.h`) is made of these tables, and a test holds them together.
+ *
+ * A message is a head of two words of 32 bits, then words of 64 bits with the names that stand here, then the
+ * bytes of the tail, for messages that have one. The head of a request is its operation and how many bytes
+ * follow; that of a reply its `hsa_status_t` and how many bytes follow. A reply that is not a success has the
+ * text of the error as its only content. One request after the other: each has its reply before the next one,
+ * but `wake`, which has none.
+ */
+
+/** Both sides are of one package; a library that somebody copied may be older. */
+export const PROTOCOL_VERSION = 1;
+
+/** Head of a message. */
+export const HEAD_BYTES = 8;
+
+/** Bytes of a request behind its head: a code object is the largest. */
+export const MAX_REQUEST_BYTES = 2 ** 28;
+
+interface Operation {
+  readonly request: readonly string[];
+  readonly reply: readonly string[];
+  /** What follows the words of the request, or of the reply. */
+  readonly tail?: 'request' | 'reply';
+}
+
+/** In the order of their numbers. */
+export const OPERATIONS = {
+  /**
+   * The first message. `window` is the high word of the addresses where the application has room for the
+   * device's 4 GiB. The reply comes behind a byte that brings the file of the memory; its tail is what is
+   * known of system, agents and pools, as records.
+   */
+  hello: {
+    request: ['version', 'window'],
+    // The device's clock, in ticks, when the system's clock (CLOCK_MONOTONIC) was `systemNs`.
+    reply: ['ticks', 'systemNs', 'ticksPerSecond'],
+    tail: 'reply',
+  },
+  /** The application changed memory that the device process looks at, which said that it sleeps. */
+  wake: { request: [], reply: [] },
+  allocate: { request: ['pool', 'sizeBytes', 'flags'], reply: ['address'] },
+  free: { request: ['address'], reply: [] },
+  /** An attribute of an agent that changes. */
+  agentInfo: { request: ['agent', 'attribute'], reply: [], tail: 'reply' },
+  createQueue: {
+    request: ['agent', 'sizePackets', 'type', 'privateSegmentBytes', 'groupSegmentBytes'],
+    reply: ['address'],
+  },
+  destroyQueue: { request: ['address'], reply: [] },
+  inactivateQueue: { request: ['address'], reply: [] },
+  setPriority: { request: ['address', 'priority'], reply: [] },
+  /** Why a queue stopped; of a memory fault also where, and `FAULT_REASON` bits. The tail is a text. */
+  queueError: {
+    request: ['address'],
+    reply: ['isMemoryFault', 'faultAddress', 'reason'],
+    tail: 'reply',
+  },
+  createExecutable: { request: ['profile', 'rounding'], reply: ['executable'] },
+  destroyExecutable: { request: ['executable'], reply: [] },
+  /** The tail is the code object. */
+  loadCodeObject: {
+    request: ['executable', 'agent'],
+    reply: ['loadDelta', 'loadBase', 'loadSizeBytes'],
+    tail: 'request',
+  },
+  /** The tail is the name; `agent` 0 for a definition for all agents. */
+  defineVariable: { request: ['executable', 'agent', 'address'], reply: [], tail: 'request' },
+  freeze: { request: ['executable'], reply: [] },
+  validate: { request: ['executable'], reply: ['isValid'] },
+  /** The tail is what is known of the symbols now, as records whose subjects are numbers from 1 on. */
+  symbols: { request: ['executable'], reply: ['count'], tail: 'reply' },
+} as const satisfies Readonly<Record<string, Operation>>;
+
+export type OperationName = keyof typeof OPERATIONS;
+export const OPERATION_NAMES = Object.keys(OPERATIONS) as OperationName[];
+
+/** The words of a request, by their names. */
+export type Request<N extends OperationName> = Readonly<Record<(typeof OPERATIONS)[N]['request'][number], bigint>>;
+/** The words of a reply. */
+export type Reply<N extends OperationName> = Readonly<Record<(typeof OPERATIONS)[N]['reply'][number], bigint>>;
+
+/**
+ * Words of 32 bits at the begin of the device's memory, below all that kernels reach. Both processes change
+ * them with atomic operations.
+ */
+export const CONTROL_WORDS = {
+  /** 1 while the device process sleeps; who takes it away sends `wake`. */
+  sleeping: 0,
+  /** Counts; threads of the application that wait for a signal wait for its change (futex). */
+  epoch: 1,
+  /** Threads that wait, or are about to. */
+  waiters: 2,
+} as const;
+
+/**
+ * What is known of something: records of a subject, an attribute and its bytes, sorted by both. A record is
+ * three words of 64 bits (subject, attribute, number of bytes), then the bytes, up to a multiple of 8.
+ */
+export const RECORD_HEAD_BYTES = 24;
+
+/** Subjects of the records of `hello`: the kinds of handles, each with a number behind it. */
+export const SUBJECTS = {
+  system: 0x1000,
+  agent: 0x2000,
+  isa: 0x3000,
+  pool: 0x4000,
+  cache: 0x5000,
+} as const;
+
+/** Attributes of no specification: handles that belong to the subject. No application asks for such. */
+export const LISTS = {
+  agents: 0xffff_0000,
+  isas: 0xffff_0001,
+  pools: 0xffff_0002,
+  caches: 0xffff_0003,
+  /** Pools that are the regions of an agent. */
+  regions: 0xffff_0004,
+  wavefronts: 0xffff_0005,
+} as const;
+
+/** Attributes of a pool as a region of the core specification are those numbers and this one. */
+export const REGION_ATTRIBUTES = 0x1_0000_0000;
+
+/** The subject of what a pool is for an agent. */
+export const pairSubject = (agent: number, pool: number): number => agent * 2 ** 32 + pool;
+
+/** The environment variable that names the socket, without the 0 byte that begins an abstract name. */
+export const SOCKET_VARIABLE = 'WAVEWRIGHT_EXEC_SOCKET';
+
+const words = (text: string): string => text.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const upper = (text: string): string => words(text).toUpperCase();
+
+function structure(name: string, kind: string, fields: readonly string[]): string[] {
+  if (fields.length === 0) return [];
+  return ['typedef struct {', ...fields.map((field) => `  uint64_t ${words(field)};`), `} ${words(name)}_${kind}_t;`];
+}
+
+function enumeration(prefix: string, values: Readonly<Record<string, number>>): string[] {
+  return ['enum {', ...Object.entries(values).map(([name, value]) => `  ${prefix}_${upper(name)} = ${value},`), '};'];
+}
+
+/** The text of `native/hsa/protocol.h`. */
+export function protocolHeader(): string {
+  const numbers = Object.fromEntries(OPERATION_NAMES.map((name, number) => [name, number]));
+  const structures = Object.entries<Operation>(OPERATIONS).flatMap(([name, { request, reply }]) => [
+    ...structure(name, 'request', request),
+    ...structure(name, 'reply', reply),
+  ]);
+  return [
+    '/* Made of src/exec/protocol.ts by tools/native.ts, which explains what stands here. */',
+    '#ifndef WAVEWRIGHT_PROTOCOL_H',
+    '#define WAVEWRIGHT_PROTOCOL_H',
+    '',
+    '#include <stdint.h>',
+    '',
+    `#define SOCKET_VARIABLE "${SOCKET_VARIABLE}"`,
+    `enum { PROTOCOL_VERSION = ${PROTOCOL_VERSION}, HEAD_BYTES = ${HEAD_BYTES}, RECORD_HEAD_BYTES = ${RECORD_HEAD_BYTES} };`,
+    `#define MAX_REQUEST_BYTES UINT64_C(${MAX_REQUEST_BYTES})`,
+    `#define REGION_ATTRIBUTES UINT64_C(${REGION_ATTRIBUTES})`,
+    '',
+    ...enumeration('OP', numbers),
+    ...enumeration('CONTROL', CONTROL_WORDS),
+    ...enumeration('SUBJECT', SUBJECTS),
+    ...Object.entries(LISTS).map(([name, value]) => `#define LIST_${upper(name)} UINT64_C(${value})`),
+    '',
+    ...structures,
+    '',
+    '#endif',
+    '',
+  ].join('\n');
+}

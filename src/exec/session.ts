@@ -1,0 +1,306 @@
+/**
+ * One application at the device process: its own device, runtime and memory. What it asks for comes as
+ * requests; everything in them and in the memory may be anything, and harms nobody else.
+ */
+import { WavewrightError } from '../base/errors.ts';
+import { hex } from '../base/text.ts';
+import type { AdvanceResult, Device } from '../device/device.ts';
+import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
+import {
+  Agent,
+  agentInfo,
+  CodeObjectReader,
+  createRuntime,
+  type Executable,
+  FAULT_REASON,
+  HSA_STATUS,
+  HsaError,
+  type MemoryFaultEvent,
+  MemoryPool,
+  type Queue,
+  type QueueError,
+  type QueueType,
+  type Runtime,
+} from '../hsa/index.ts';
+import { statusError } from '../hsa/objects/status.ts';
+import { QUEUE_PRIORITIES, QUEUE_TYPES } from '../hsa/queues/queue.ts';
+import { Handles, knownRecords, symbolRecords } from './known-records.ts';
+import type { LinuxCalls } from './libc.ts';
+import { encodeFailure, encodeReply, type IncomingRequest, type OutgoingReply } from './messages.ts';
+import { CONTROL_WORDS, type OperationName, PROTOCOL_VERSION, type Request } from './protocol.ts';
+import { ATTRIBUTE_LAYOUTS, encodeValue } from './records.ts';
+import { SharedArena } from './shared-arena.ts';
+
+const NO_REPLY: OutgoingReply = { words: [] };
+const PROFILE_NAMES = ['base', 'full'] as const;
+const ROUNDING_NAMES = ['default', 'zero', 'near'] as const;
+const MAX_NAME_BYTES = 65_536;
+const PAGE_BYTES = 4096;
+/**
+ * ROCm's driver aligns what has such a page to its size, and malloc of kernels relies on it: it finds the
+ * headers of its slabs by masking pointers.
+ */
+const LARGE_BYTES = 2 ** 21;
+
+type Handler<N extends OperationName> = (request: Request<N>, tail: Uint8Array) => OutgoingReply;
+
+/** Who runs applications. */
+export interface SessionHost {
+  readonly linux: LinuxCalls;
+  /** A device of its own for each application; `index` chooses the addresses of its memory. */
+  openDevice(index: number): Device;
+}
+
+interface Stopped {
+  readonly error: QueueError;
+  readonly fault: MemoryFaultEvent | undefined;
+}
+
+export class Session implements Disposable {
+  readonly #host: SessionHost;
+  readonly #sendFile: (file: number) => void;
+  #device: Device | undefined;
+  #arena: SharedArena | undefined;
+  #runtime: Runtime | undefined;
+  #handles: Handles | undefined;
+  readonly #queues = new Map<bigint, Queue>();
+  readonly #stopped = new Map<bigint, Stopped>();
+  readonly #executables = new Map<bigint, Executable>();
+  #nextExecutable = 1n;
+  #statistics = NO_STATISTICS;
+
+  /** `sendFile` sends a byte that brings a file. */
+  constructor(host: SessionHost, sendFile: (file: number) => void) {
+    this.#host = host;
+    this.#sendFile = sendFile;
+  }
+
+  /** The bytes of the reply; undefined where there is none. Throws what is a defect of ours. */
+  answer({ operation, words, tail }: IncomingRequest): Uint8Array | undefined {
+    if (operation === 'wake') return undefined;
+    try {
+      const handler = this.#handlers[operation] as Handler<OperationName>;
+      return encodeReply(handler(words, tail));
+    } catch (error) {
+      if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+      const failure = encodeFailure(statusOf(error), error.message);
+      // In place of the byte that brings the file there is one without.
+      return operation === 'hello' ? Buffer.concat([new Uint8Array(1), failure]) : failure;
+    }
+  }
+
+  readonly #handlers: { readonly [N in Exclude<OperationName, 'wake'>]: Handler<N> } = {
+    hello: ({ version, window }) => this.#hello(version, window),
+    allocate: ({ pool, sizeBytes, flags }) => {
+      const bytes = size(sizeBytes);
+      const alignmentBytes = bytes >= LARGE_BYTES ? LARGE_BYTES : PAGE_BYTES;
+      return { words: [this.#pool(pool).allocate(bytes, { flags: size(flags), alignmentBytes })] };
+    },
+    free: ({ address }) => {
+      this.#live.cpuAgent.pool('fine-grained').free(address);
+      return NO_REPLY;
+    },
+    agentInfo: ({ agent, attribute }) => {
+      const id = size(attribute);
+      const layout = ATTRIBUTE_LAYOUTS.agent.get(id);
+      if (layout === undefined) throw new HsaError('INVALID_ARGUMENT', `agents have no information ${hex(id)}`);
+      return { words: [], tail: encodeValue(layout, agentInfo(this.#agent(agent), id), this.#known.of) };
+    },
+    createQueue: (request) => this.#createQueue(request),
+    destroyQueue: ({ address }) => {
+      const queue = this.#queue(address);
+      this.#statistics = addStatistics(this.#statistics, queue.statistics);
+      queue[Symbol.dispose]();
+      this.#queues.delete(address);
+      this.#stopped.delete(address);
+      return NO_REPLY;
+    },
+    inactivateQueue: ({ address }) => {
+      this.#queue(address).inactivate();
+      return NO_REPLY;
+    },
+    setPriority: ({ address, priority }) => {
+      this.#queue(address).priority = choice(QUEUE_PRIORITIES, priority + 1n, 'queue priority');
+      return NO_REPLY;
+    },
+    queueError: ({ address }) => this.#queueError(address),
+    createExecutable: ({ profile, rounding }) => {
+      const options = {
+        profile: choice(PROFILE_NAMES, profile, 'profile'),
+        rounding: choice(ROUNDING_NAMES, rounding, 'rounding mode'),
+      };
+      const handle = this.#nextExecutable++;
+      this.#executables.set(handle, this.#live.createExecutable(options));
+      return { words: [handle] };
+    },
+    destroyExecutable: ({ executable }) => {
+      this.#executable(executable)[Symbol.dispose]();
+      this.#executables.delete(executable);
+      return NO_REPLY;
+    },
+    loadCodeObject: ({ executable, agent }, tail) => {
+      // The reader keeps the bytes, which are the message's.
+      using reader = new CodeObjectReader(tail.slice());
+      const { loadDelta, address, sizeBytes } = this.#executable(executable).loadCodeObject(this.#agent(agent), reader);
+      return { words: [loadDelta, address, BigInt(sizeBytes)] };
+    },
+    defineVariable: ({ executable, agent, address }, tail) => {
+      if (tail.length > MAX_NAME_BYTES) throw new HsaError('INVALID_ARGUMENT', `a name of ${tail.length} bytes`);
+      const name = new TextDecoder().decode(tail);
+      if (agent === 0n) this.#executable(executable).defineProgramVariable(name, address);
+      else this.#executable(executable).defineVariable(this.#agent(agent), name, address);
+      return NO_REPLY;
+    },
+    freeze: ({ executable }) => {
+      this.#executable(executable).freeze({ constructors: 'none' });
+      return NO_REPLY;
+    },
+    validate: ({ executable }) => ({
+      words: [this.#executable(executable).validate().length === 0 ? 1n : 0n],
+    }),
+    symbols: ({ executable }) => {
+      const found = this.#executable(executable);
+      return { words: [BigInt(found.symbols.length)], tail: symbolRecords(found, this.#known) };
+    },
+  };
+
+  #hello(version: bigint, window: bigint): OutgoingReply {
+    if (this.#device !== undefined)
+      throw new HsaError('INVALID_RUNTIME_STATE', 'an application began twice', {}, 'USAGE');
+    if (version !== BigInt(PROTOCOL_VERSION)) {
+      const what = `the application's libhsa-runtime64.so.1 speaks version ${version} of the protocol`;
+      throw new HsaError('INVALID_ARGUMENT', `${what}, expected ${PROTOCOL_VERSION}`);
+    }
+    const device = this.#host.openDevice(size(window) - SharedArena.firstWindow);
+    this.#device = device;
+    const arena = new SharedArena(this.#host.linux, device);
+    this.#arena = arena;
+    const runtime = createRuntime({ devices: [device] });
+    this.#runtime = runtime;
+    runtime.onSystemEvent((event) => this.#faults.push(event));
+    this.#handles = new Handles(runtime);
+    const ticks = device.clock();
+    const words = [ticks, process.hrtime.bigint(), BigInt(device.properties.timestampFrequencyHz)];
+    const tail = knownRecords(runtime, this.#handles);
+    this.#sendFile(arena.file);
+    return { words, tail };
+  }
+
+  /** Memory faults whose queues have not said so yet. */
+  readonly #faults: MemoryFaultEvent[] = [];
+
+  #createQueue({ agent, sizePackets, type, privateSegmentBytes, groupSegmentBytes }: Request<'createQueue'>) {
+    const queue = this.#live.createQueue(this.#agent(agent), {
+      type: choice<QueueType>(QUEUE_TYPES, type, 'queue type'),
+      sizePackets: size(sizePackets),
+      privateSegmentSizeBytes: size(privateSegmentBytes),
+      groupSegmentSizeBytes: size(groupSegmentBytes),
+      onError: (error, { address }) => this.#stopped.set(address, { error, fault: this.#faults.shift() }),
+    });
+    this.#queues.set(queue.address, queue);
+    return { words: [queue.address] };
+  }
+
+  #queueError(address: bigint): OutgoingReply {
+    const stopped = this.#stopped.get(address);
+    if (stopped === undefined) throw new HsaError('INVALID_QUEUE', `no queue at ${hex(address)} has an error`);
+    const { fault } = stopped.error;
+    const isMemoryFault = fault?.kind === 'memory';
+    const words = [
+      isMemoryFault ? 1n : 0n,
+      fault?.address ?? 0n,
+      BigInt(stopped.fault?.reason ?? FAULT_REASON.pageNotPresent),
+    ];
+    return { words, tail: new TextEncoder().encode(`wavewright: ${stopped.error.error.message}`) };
+  }
+
+  get #live(): Runtime {
+    if (this.#runtime !== undefined) return this.#runtime;
+    throw new HsaError('NOT_INITIALIZED', 'an application asked before it said hello');
+  }
+
+  get #known(): Handles {
+    if (this.#handles !== undefined) return this.#handles;
+    throw new HsaError('NOT_INITIALIZED', 'an application asked before it said hello');
+  }
+
+  #agent(handle: bigint): Agent {
+    const found = this.#known.object(handle);
+    if (found instanceof Agent) return found;
+    throw new HsaError('INVALID_AGENT', `no agent ${hex(handle)}`);
+  }
+
+  #pool(handle: bigint): MemoryPool {
+    const found = this.#known.object(handle);
+    if (found instanceof MemoryPool) return found;
+    throw new HsaError('INVALID_MEMORY_POOL', `no memory pool ${hex(handle)}`);
+  }
+
+  #queue(address: bigint): Queue {
+    const found = this.#queues.get(address);
+    if (found !== undefined) return found;
+    throw new HsaError('INVALID_QUEUE', `no queue at ${hex(address)}`);
+  }
+
+  #executable(handle: bigint): Executable {
+    const found = this.#executables.get(handle);
+    if (found !== undefined) return found;
+    throw new HsaError('INVALID_EXECUTABLE', `no executable ${handle}`);
+  }
+
+  /** Lets queues and device work for about `sliceMs`, and wakes the application's threads that wait. */
+  advance(sliceMs: number): AdvanceResult {
+    if (this.#runtime === undefined) return 'idle';
+    const result = this.#runtime.progress(sliceMs);
+    this.#wakeWaiters();
+    return result;
+  }
+
+  #wakeWaiters(): void {
+    const { control, address } = this.#arena!;
+    if (Atomics.load(control, CONTROL_WORDS.waiters) === 0) return;
+    Atomics.add(control, CONTROL_WORDS.epoch, 1);
+    this.#host.linux.wake(address + BigInt(4 * CONTROL_WORDS.epoch));
+  }
+
+  /** Says whether the device process sleeps: an application that has something to do then sends `wake`. */
+  set isSleeping(isSleeping: boolean) {
+    if (this.#arena) Atomics.exchange(this.#arena.control, CONTROL_WORDS.sleeping, isSleeping ? 1 : 0);
+  }
+
+  /** What all queues have done. */
+  get statistics(): DispatchStatistics {
+    return [...this.#queues.values()].reduce((sum, queue) => addStatistics(sum, queue.statistics), this.#statistics);
+  }
+
+  /** One line for each resident wave. */
+  describeWaves(): string[] {
+    return [...this.#queues.values()].flatMap((queue) => queue.describeWaves());
+  }
+
+  [Symbol.dispose](): void {
+    this.#statistics = this.statistics;
+    this.#queues.clear();
+    this.#runtime?.[Symbol.dispose]();
+    this.#runtime = undefined;
+    this.#device?.close();
+    this.#arena?.[Symbol.dispose]();
+  }
+}
+
+function statusOf(error: WavewrightError): number {
+  const withStatus = statusError('ERROR', error);
+  return withStatus instanceof HsaError ? withStatus.hsaStatus : HSA_STATUS.ERROR.value;
+}
+
+/** Throws INVALID_ARGUMENT for more than a number holds. */
+function size(value: bigint): number {
+  if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
+  throw new HsaError('INVALID_ARGUMENT', `${hex(value)} is too large`);
+}
+
+function choice<T>(values: readonly T[], index: bigint, what: string): T {
+  const found = index >= 0n && index < values.length ? values[Number(index)] : undefined;
+  if (found !== undefined) return found;
+  throw new HsaError('INVALID_ARGUMENT', `${what} ${index}`);
+}

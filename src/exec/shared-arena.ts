@@ -1,0 +1,44 @@
+/**
+ * The memory of an emulated device as a file in memory, which an application maps at the addresses that its
+ * kernels use. The emulator's own state lies elsewhere. The first page, which the device hands to nobody and
+ * no kernel reaches, has the words that both runtimes wake each other by.
+ */
+import { WavewrightError } from '../base/errors.ts';
+import type { Device } from '../device/device.ts';
+import type { LinuxCalls } from './libc.ts';
+
+const { closeSync } = process.getBuiltinModule('node:fs');
+
+const WINDOW_BYTES = 2 ** 32;
+const PAGE_BYTES = 4096;
+
+export class SharedArena implements Disposable {
+  /** The high word of the addresses of a device with index 0. */
+  static readonly firstWindow = 0x7f00;
+  readonly file: number;
+  /** Words of `CONTROL_WORDS`. */
+  readonly control: Int32Array<SharedArrayBuffer>;
+  /** Where the memory is in this process. */
+  readonly address: bigint;
+
+  /** `device` is new: what its memory holds goes. Throws IO. */
+  constructor(linux: LinuxCalls, { memory, name }: Device) {
+    const first = memory.allocate(PAGE_BYTES, { label: 'arena' });
+    const { buffer } = memory.view(first, PAGE_BYTES);
+    memory.free(first);
+    if (buffer.byteLength !== WINDOW_BYTES) {
+      const what = `${name} has ${buffer.byteLength} bytes of addresses`;
+      throw new WavewrightError('LIMIT_EXCEEDED', `${what}, expected ${WINDOW_BYTES}`, {
+        hint: 'address space is limited (ulimit -v)',
+      });
+    }
+    this.file = linux.createMemoryFile('wavewright', WINDOW_BYTES);
+    linux.replacePages(buffer, this.file);
+    this.address = linux.addressOf(buffer);
+    this.control = new Int32Array(buffer, 0, PAGE_BYTES / 4);
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.file);
+  }
+}

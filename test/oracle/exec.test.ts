@@ -1,0 +1,187 @@
+/**
+ * Native programs on the emulator: the library as Debian's gcc builds it, a program in C that speaks HSA, HIP
+ * programs where HIP is installed, and what is left when one of the processes dies.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { assembledImage } from '../../src/bench/assembled-kernel.ts';
+import { nativeLibrary } from '../../tools/native.ts';
+import { hipPrograms } from '../data/hip-programs/rebuild.ts';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+const LAUNCHER = path.join(ROOT, 'bin/wavewright.js');
+const PROGRAMS = path.join(ROOT, 'test/data/hip-programs');
+const LIBRARY = path.join(ROOT, 'native/hsa/x86-64/libhsa-runtime64.so.1');
+/** libamdhip64.so.5 of Debian 12. */
+const HIP = '/usr/lib/x86_64-linux-gnu/libamdhip64.so.5';
+const withoutHipcc = existsSync('/usr/bin/hipcc') ? false : 'hipcc is not installed';
+const withoutHip = existsSync(HIP) ? false : 'libamdhip64-5 is not installed';
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-exec-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** out[i] = value + i, of { uint32_t *out; uint32_t value; }. */
+const STORE = `.text
+.globl store
+.p2align 8
+.type store,@function
+store:
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  s_load_dword s6, s[0:1], 0x8
+  s_lshl_b32 s7, s2, 6
+  v_add_u32_e32 v0, s7, v0
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32_e32 v1, 2, v0
+  v_add_u32_e32 v2, s6, v0
+  global_store_dword v1, v2, s[4:5]
+  s_endpgm
+.size store, .-store
+.rodata
+.p2align 6
+.amdhsa_kernel store
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_kernarg_size 12
+  .amdhsa_next_free_vgpr 8
+  .amdhsa_next_free_sgpr 8
+  .amdhsa_accum_offset 8
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: store
+    .symbol: store.kd
+    .kernarg_segment_size: 12
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 8
+    .vgpr_count: 8
+    .max_flat_workgroup_size: 256
+...
+.end_amdgpu_metadata
+`;
+
+/** Compiles a program of the folder hsa-program against our library. */
+function compile(name: string): string {
+  const source = path.join(import.meta.dirname, 'hsa-program', `${name}.c`);
+  const file = path.join(folder, name);
+  const flags = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-pthread', `-I${path.join(ROOT, 'native/hsa')}`];
+  execFileSync('gcc', [...flags, '-o', file, source, LIBRARY]);
+  return file;
+}
+
+function exec(...args: string[]): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, [LAUNCHER, 'exec', ...args], { encoding: 'utf8', timeout: 120_000 });
+}
+
+const program = compile('program');
+const code = path.join(folder, 'store.co');
+writeFileSync(code, assembledImage(STORE, 'store').bytes);
+
+test('the library is what gcc builds of its sources, bit for bit', () => {
+  assert.deepEqual(
+    nativeLibrary.rebuild((built) => built),
+    nativeLibrary.manifest,
+  );
+});
+
+test('the library has every function that clients of ROCm link, with their version', () => {
+  const { stdout } = spawnSync('nm', ['-D', '--defined-only', '--with-symbol-versions', LIBRARY], { encoding: 'utf8' });
+  const exported = [...stdout.matchAll(/ [TD] (\w+)@@ROCR_1$/gm)].map(([, name]) => name!);
+  const wanted = readFileSync(path.join(import.meta.dirname, 'hsa-program/exports.txt'), 'utf8')
+    .trim()
+    .split('\n');
+  assert.equal(wanted.length, 259);
+  assert.deepEqual(exported.sort(), wanted);
+});
+
+test('a program in C that speaks HSA finds all as it should be', () => {
+  const { status, stdout, stderr } = exec(program, code);
+  assert.equal(stdout, '0 wrong\n', stderr);
+  assert.equal(status, 0);
+  assert.match(stderr, /memory access fault[^\n]*|wavewright: /i);
+});
+
+test('a program without a device process is told how to get one', () => {
+  const env = { ...process.env, LD_LIBRARY_PATH: path.dirname(LIBRARY) };
+  const { stderr } = spawnSync(program, [code], { env, encoding: 'utf8' });
+  assert.match(stderr, /start the program with `wavewright exec`/);
+});
+
+test('exec has the status of its program, and its signals', async () => {
+  assert.equal(exec('sh', '-c', 'exit 37').status, 37);
+  assert.equal(exec('sh', '-c', 'kill -9 $$').status, 128 + 9);
+  const missing = exec(path.join(folder, 'nothing'));
+  assert.match(missing.stderr, /cannot be started/);
+  assert.equal(missing.status, 3);
+  const late = exec('--timeout=0.3', 'sleep', '60');
+  assert.equal(late.status, 124);
+  const child = spawn(process.execPath, [
+    LAUNCHER,
+    'exec',
+    'sh',
+    '-c',
+    'trap "exit 9" TERM; echo ready; sleep 5 >/dev/null 2>&1 & wait',
+  ]);
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  child.kill('SIGTERM');
+  assert.equal(await new Promise((resolve) => child.once('exit', resolve)), 9);
+});
+
+test('a program ends with a message when the device process is killed', async () => {
+  const waiting = compile('waiting');
+  const child = spawn(process.execPath, [LAUNCHER, 'exec', waiting], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const pid = Number(await new Promise<string>((resolve) => child.stdout.once('data', (chunk) => resolve(`${chunk}`))));
+  child.kill('SIGKILL');
+  // Both hold the pipes: it is closed when the program has ended, too.
+  await new Promise((resolve) => child.once('close', resolve));
+  assert.match(stderr, /wavewright: the device process ended/);
+  const state = existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : 'gone';
+  assert.match(state, /^gone$|\) Z /);
+});
+
+test('the HIP programs are what Debian builds of their sources, bit for bit', { skip: withoutHipcc }, () => {
+  assert.deepEqual(
+    hipPrograms.rebuild((built) => built),
+    hipPrograms.manifest,
+  );
+});
+
+test('what HIP programs use works', { skip: withoutHip }, () => {
+  const features = path.join(PROGRAMS, 'features');
+  const { stdout, stderr, status } = exec('--timeout=100', features);
+  const names = [...readFileSync(`${features}.hip`, 'utf8').matchAll(/\{"([a-z0-9-]+)", \w+\}/g)].map(
+    ([, name]) => name!,
+  );
+  assert.equal(names.length, 15);
+  const lanes = ['lane 0 of block 0: text 0.00', 'lane 1 of block 0: text 1.50'];
+  const expected = names.sort().flatMap((name) => [...(name === 'printf' ? lanes : []), `${name} ok`]);
+  assert.deepEqual(stdout.trim().split('\n'), expected, stderr);
+  assert.equal(status, 0);
+});
+
+test('faults and assertions of kernels end a HIP program with a report', { skip: withoutHip }, () => {
+  const features = path.join(PROGRAMS, 'features');
+  const fault = exec('--timeout=100', features, 'fault');
+  assert.match(fault.stderr, /invalid write of address 0x0 .* in _Z10store_nullPi\+0x[0-9a-f]+; workgroup \(0, 0, 0\)/);
+  assert.equal(fault.status, 128 + 6);
+  const failed = exec('--timeout=100', features, 'assert');
+  assert.match(failed.stderr, /Device-side assertion `value == 1 && "value is one"' failed/);
+  assert.equal(failed.status, 128 + 6);
+});
+
+test('unmodified HIP programs have right results', { skip: withoutHip }, () => {
+  const { stdout, stderr, status } = exec('--stats', path.join(PROGRAMS, 'vadd'));
+  assert.equal(stdout, 'n=100000 bad=0\n', stderr);
+  assert.match(stderr, /programs with a GPU {3}1\n/);
+  assert.equal(status, 0);
+});
