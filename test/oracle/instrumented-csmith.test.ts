@@ -15,7 +15,7 @@ import type { ProgramImage } from './program-runs.ts';
 import { testWithTools } from './program-tools.ts';
 
 const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
-const COUNT = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 100 : 6;
+const COUNT = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 60 : 6;
 const LEVELS: readonly Level[] = ['O0', 'O1', 'O2', 'O3', 'Os'];
 const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'];
 /** Larger programs take long to rewrite, several times over. */

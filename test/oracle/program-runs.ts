@@ -6,9 +6,11 @@ import { parseCodeObject } from '../../src/codeobject/code-object.ts';
 import type { PcCount } from '../../src/device/statistics.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
+import type { Step } from '../../src/isa.ts';
 import { liftCodeObject } from '../../src/lift/lifted-code.ts';
 import type { LiftedFunction } from '../../src/lift/lifted-function.ts';
 import { type ImageRun, type Outcome, runImage } from '../fuzz/run-image.ts';
+import { ExecutionOrder, type Stretch } from './execution-order.ts';
 
 export interface ProgramImage {
   readonly bytes: Uint8Array;
@@ -110,26 +112,57 @@ export async function runCounted(
   }
 }
 
-/** What lanes access, as sorted text; `isAsked`: whether the instruction at an address counts. */
-export async function nativeAccesses(
-  { bytes, processor, run }: ProgramImage,
-  isAsked: (pc: number) => boolean,
-): Promise<readonly string[]> {
-  const image = new LoadedImage();
+/** What is looked at in a run on the reference executor. */
+export interface Looks {
+  /**
+   * The original instruction that one in the image is, by its address; undefined for one that was added or
+   * need not be in both. Waves take turns by those that are.
+   */
+  readonly originOf: (address: number) => number | undefined;
+  /** Whether the order of an original instruction counts, by its address. */
+  readonly isOrdered: (origin: number) => boolean;
+  /** Whether what the instruction at an address accesses is asked for; default: none is. */
+  readonly isAsked?: (address: number) => boolean;
+  readonly wanted?: Stretch;
+}
+
+export interface ObservedRun {
+  readonly outcome: Outcome;
+  readonly order: ExecutionOrder;
+  /** What lanes access, as sorted text. */
+  readonly accesses: readonly string[];
+}
+
+/** Runs a program on the reference executor. */
+export async function runObserved({ bytes, processor, run }: ProgramImage, looks: Looks): Promise<ObservedRun> {
+  let launch = 0;
+  const image = new LoadedImage({ onLoaded: () => undefined, onLaunch: () => launch++, onFinished: () => undefined });
+  const order = new ExecutionOrder(looks.wanted);
   const found: ProgramAccess[] = [];
+  const origins = new Map<number, number | undefined>();
+  const originOf = ({ offset }: Step): number | undefined => {
+    if (!origins.has(offset)) origins.set(offset, looks.originOf(image.addressOfOffset(offset)));
+    return origins.get(offset);
+  };
   const device = createEmulatedDevice({
     processor,
     executor: 'reference',
     observer: {
+      isFree: (step) => originOf(step) === undefined,
+      waveStarts: (wave) => order.waveStarts(launch, wave),
+      beforeStep: (wave, step) => {
+        const origin = originOf(step);
+        if (origin !== undefined && looks.isOrdered(origin)) order.add(wave, origin);
+      },
       access: (_wave, { offset }, { lane, address }) => {
         const pc = image.addressOfOffset(offset);
-        if (lane >= 0 && isAsked(pc)) found.push({ pc, lane, address });
+        if (lane >= 0 && looks.isAsked?.(pc)) found.push({ pc, lane, address });
       },
     },
   });
   try {
-    await runImage(bytes, { ...RUN, ...run, device, observer: image });
-    return image.accessText(found);
+    const { kernels: _, ...outcome } = await runImage(bytes, { ...RUN, ...run, device, observer: image });
+    return { outcome, order, accesses: image.accessText(found) };
   } finally {
     device.close();
   }

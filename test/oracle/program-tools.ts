@@ -18,13 +18,16 @@ import {
   type CountedRun,
   hostPaced,
   LoadedImage,
-  nativeAccesses,
+  type Looks,
   type ProgramImage,
   runCounted,
+  runObserved,
 } from './program-runs.ts';
 
 const TRACED = /^(global|flat|ds)_(load|store|read|write|atomic|add)/;
 const MAX_RECORDS = 2_000_000;
+/** Of the smallest waves. */
+const LANES = 32;
 
 interface Native extends CountedRun {
   readonly image: ProgramImage;
@@ -59,6 +62,11 @@ function assertSame(name: string, found: CountedRun, map: PcMap, native: Native)
   });
   assert.deepEqual(different.slice(0, 20), [], `${name}: ${different.length} instructions`);
   return own;
+}
+
+interface NewCode {
+  readonly bytes: Uint8Array;
+  readonly map: PcMap;
 }
 
 interface ToolRun {
@@ -103,7 +111,14 @@ async function testCounts(native: Native): Promise<void> {
   assertCounted(await runTools(native, 'block-count'));
 }
 
-async function testAccesses(native: Native): Promise<void> {
+interface Traced {
+  readonly isAsked: (pc: number) => boolean;
+  /** As sorted text. */
+  readonly accesses: readonly string[];
+}
+
+/** What the program accesses by a trace of it. */
+async function tracedAccesses(native: Native): Promise<Traced> {
   const { reports, image } = await runTools(native, `memory-trace:file=x,records=${MAX_RECORDS}`);
   const { result } = reports[0]!;
   assert.equal(result.summary.lost, 0n);
@@ -117,9 +132,45 @@ async function testAccesses(native: Native): Promise<void> {
     }
   }
   const accesses = records.map(({ point, lane, value }) => ({ pc: points[point]!.address, lane, address: value }));
-  const expected = await nativeAccesses(native.image, isAsked);
-  assertSameLines(image.accessText(accesses.filter(({ pc }) => isAsked(pc))), expected);
-  assert.ok(expected.length > 0);
+  return { isAsked, accesses: image.accessText(accesses.filter(({ pc }) => isAsked(pc))) };
+}
+
+/** Which of several waves gets which port to the host is a matter of turns, in which executors differ. */
+function takesTurns({ run = {} }: ProgramImage): boolean {
+  const items = [...(run.blocks ?? []), ...(run.threads ?? [])].reduce((product, size) => product * size, 1);
+  return items > LANES;
+}
+
+/** Waves come to the instructions of a program in the same order where it was laid out anew. */
+async function testOrder(native: Native, { bytes, map }: NewCode, { isAsked, accesses }: Traced): Promise<void> {
+  const { image, code, paced, outcome } = native;
+  const isOrdered = (pc: number): boolean => !paced.has(pc);
+  const isKept = (pc: number): boolean => {
+    const step = code.stepAt(pc);
+    return step !== undefined && (map.newAddressOf(pc) !== undefined || !LEFT_OUT.test(step.text()));
+  };
+  const before: Looks = { isOrdered, isAsked, originOf: (pc) => (isKept(pc) ? pc : undefined) };
+  const originOf = (pc: number): number | undefined => {
+    const row = map.rowAt(pc);
+    return row?.kind === 'original' ? map.originOf(row.address) : undefined;
+  };
+  const moved = { ...image, bytes };
+  const one = await runObserved(image, before);
+  const other = await runObserved(moved, { isOrdered, originOf });
+  for (const observed of [one, other]) assert.deepEqual(observed.outcome, outcome);
+  if (!takesTurns(image)) assertSameLines(accesses, one.accesses);
+  assert.ok(accesses.length > 0);
+  const wanted = other.order.differenceTo(one.order);
+  if (!wanted) return;
+  const [a, b] = [
+    (await runObserved(image, { ...before, wanted })).order.addresses,
+    (await runObserved(moved, { isOrdered, originOf, wanted })).order.addresses,
+  ];
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  const textOf = (pc: number | undefined): string =>
+    pc === undefined ? 'nothing' : `${pc} ${code.stepAt(pc)?.text()}`;
+  assert.fail(`${wanted.wave}, stretch ${wanted.index}: ${textOf(b[at])}, natively ${textOf(a[at])}`);
 }
 
 export async function testWithTools(image: ProgramImage): Promise<void> {
@@ -133,5 +184,5 @@ export async function testWithTools(image: ProgramImage): Promise<void> {
   const twice = instrumentCodeObject(once.bytes, { name });
   assertSame('identity of the identity', await runCounted({ ...image, bytes: twice.bytes }), twice.map, native);
   await testCounts(native);
-  await testAccesses(native);
+  await testOrder(native, once, await tracedAccesses(native));
 }
