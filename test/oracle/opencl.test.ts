@@ -1,7 +1,8 @@
 /**
  * The kernels of `test/data/opencl` and `test/data/hip`, built by clang as OpenCL C, C and HIP for GPUs and
  * as C or C++ for this machine: every buffer must hold the same afterwards, at every optimisation level.
- * `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names begin so, `WAVEWRIGHT_TARGET=NAME` the GPUs.
+ * `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names begin so, `WAVEWRIGHT_TARGET=NAME` the GPUs,
+ * `WAVEWRIGHT_SCALE=full` all levels and builds on all GPUs.
  */
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
@@ -10,19 +11,13 @@ import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { inParallel } from '../fuzz/differential.ts';
 import { AES_KEY, aesBlocks, aesLaunch } from './opencl/algorithms.ts';
-import { Compilers, definitions, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
-import { CONVERSION_FUNCTIONS } from './opencl/conversion-functions.ts';
+import { Compilers, definitions, LEVELS, type Level, type Target } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
 import { HAS_DEVICE_LIBRARIES } from './opencl/device-libraries.ts';
 import { differences } from './opencl/differences.ts';
-import { GROUP_FUNCTIONS } from './opencl/group-functions.ts';
-import { HIP } from './opencl/hip.ts';
-import { INTEGER_FUNCTIONS } from './opencl/integer-functions.ts';
 import { buffer, bytesOf, type Launch, launch, type Results } from './opencl/launch.ts';
-import { SUBJECTS } from './opencl/launches.ts';
-import { MATH } from './opencl/math.ts';
-import { type Build, EXACT, type Subject } from './opencl/subject.ts';
-import { WMMA } from './opencl/wmma.ts';
+import type { Build, Subject } from './opencl/subject.ts';
+import { ALL_SUBJECTS, buildsOf, languagesOf } from './opencl/subjects.ts';
 
 /** `levels`: what is built. `everything`: all builds in all languages, not only the first of each source. */
 interface Tested extends Target {
@@ -30,12 +25,14 @@ interface Tested extends Target {
   readonly everything: boolean;
 }
 
-const TARGETS: readonly Tested[] = [
+const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
+const SAMPLED: readonly Tested[] = [
   { processor: 'gfx90a', waveSize: 64, levels: LEVELS, everything: true },
   { processor: 'gfx942', waveSize: 64, levels: ['O2'], everything: false },
   { processor: 'gfx1100', waveSize: 32, levels: ['O0', 'O2'], everything: true },
   { processor: 'gfx1100', waveSize: 64, levels: ['O2'], everything: false },
 ];
+const TARGETS = IS_FULL ? SAMPLED.map((target) => ({ ...target, levels: LEVELS, everything: true })) : SAMPLED;
 
 /**
  * What an executor runs: which levels, about how many work-items, and whether all builds in all languages or
@@ -74,9 +71,6 @@ function expectedOf(launches: readonly Launch[], source: string, items: number, 
   return expected;
 }
 
-const languagesOf = ({ source, languages }: Subject): readonly Language[] =>
-  languages ?? (source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C']);
-
 /** One line for each buffer that differs and each launch that fails. */
 function compare(
   run: (launch: Launch) => Results,
@@ -100,7 +94,7 @@ async function testBuild(target: Tested, subject: Subject, build: Build, isFirst
     sets.map(({ executor, launches }) => expectedOf(launches, source, executor.items, target)),
   );
   const languages = languagesOf(subject).slice(0, target.everything ? undefined : 1);
-  const levels = (target.everything ? subject.levels : undefined) ?? target.levels;
+  const levels = (target.everything && !IS_FULL ? subject.levels : undefined) ?? target.levels;
   const images = languages.flatMap((language) => levels.map((level) => ({ language, level })));
   const found: string[] = [];
   let launched = 0;
@@ -120,22 +114,15 @@ async function testBuild(target: Tested, subject: Subject, build: Build, isFirst
   assert.deepEqual(found, []);
 }
 
-const subjects = [
-  ...SUBJECTS,
-  WMMA,
-  ...HIP,
-  ...(HAS_DEVICE_LIBRARIES ? [MATH, INTEGER_FUNCTIONS, GROUP_FUNCTIONS, CONVERSION_FUNCTIONS] : []),
-];
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
 test("AMD's device libraries are there", { skip: !isRequired }, () => assert.ok(HAS_DEVICE_LIBRARIES));
 
 const onlySource = process.env['WAVEWRIGHT_SOURCE'] ?? '';
 const onlyTarget = process.env['WAVEWRIGHT_TARGET'] ?? '';
 for (const target of TARGETS.filter(({ processor }) => processor.startsWith(onlyTarget))) {
-  for (const subject of subjects.filter(({ source }) => source.startsWith(onlySource))) {
-    const builds = (subject.builds ?? [{ flags: EXACT }]).filter(
-      ({ processors, waveSize = target.waveSize }, k) =>
-        waveSize === target.waveSize && (processors?.includes(target.processor) ?? (k === 0 || target.everything)),
+  for (const subject of ALL_SUBJECTS.filter(({ source }) => source.startsWith(onlySource))) {
+    const builds = buildsOf(subject, target).filter(
+      ({ processors }, k) => processors !== undefined || k === 0 || target.everything,
     );
     for (const [k, build] of builds.entries()) {
       const flags = build.flags.filter(
