@@ -65,9 +65,9 @@ function findAdditions(
     if (step?.control !== 'next') return undefined;
     place = followingOffset(step);
     if (!low) {
-      if (adds(step.instruction, first, false)) low = step;
-      else if (touches(step, first) && !extendsSign(step.instruction, first + 1)) return undefined;
-    } else if (adds(step.instruction, first + 1, true)) {
+      if (adds(step, first, false)) low = step;
+      else if (touches(step, first) && !extendsSign(step, first + 1)) return undefined;
+    } else if (adds(step, first + 1, true)) {
       return { low, high: step };
     } else if (touches(step, first) || step.effects.writesState.has('scc')) {
       return undefined;
@@ -97,12 +97,12 @@ function addend(instruction: Instruction): number | undefined {
  * gfx12 gives 48 bits of an address, whose sign code puts into the others: that leaves a correct address as
  * it is.
  */
-function extendsSign(instruction: Instruction, register: number): boolean {
-  if (instruction.row.operands.length !== 2) return false;
+function extendsSign(step: AmdgpuStep, register: number): boolean {
+  if (step.instruction.row.operands.length !== 2) return false;
   return [0, 1, 0x7fff, -1, -0x8000].every((sample) => {
     const state = new ScalarState();
     state.registers[register] = sample;
-    evaluateUniform(instruction, state, NO_CONTEXT);
+    evaluateUniform(step, state, NO_CONTEXT);
     const known = state.registers.filter((value) => value !== undefined);
     return known.length === 1 && state.registers[register] === sample;
   });
@@ -115,7 +115,8 @@ const NO_CONTEXT = { pc: 0n, readConstant: () => undefined };
  * Whether an instruction adds a constant to a register, and SCC where `withCarry`, and leaves the carry in
  * SCC.
  */
-function adds(instruction: Instruction, register: number, withCarry: boolean): boolean {
+function adds(step: AmdgpuStep, register: number, withCarry: boolean): boolean {
+  const { instruction } = step;
   const { operands } = instruction.row;
   const constant = addend(instruction);
   if (constant === undefined || operands.length !== 3) return false;
@@ -130,7 +131,7 @@ function adds(instruction: Instruction, register: number, withCarry: boolean): b
       const state = new ScalarState();
       state.registers[register] = sample;
       state.scc = scc;
-      evaluateUniform(instruction, state, NO_CONTEXT);
+      evaluateUniform(step, state, NO_CONTEXT);
       const sum = (sample >>> 0) + (constant >>> 0) + (withCarry ? scc : 0);
       return state.registers[register] === (sum | 0) && state.scc === (sum >= 2 ** 32 ? 1 : 0);
     }),

@@ -196,7 +196,7 @@ export class Discovery {
       if (step.control !== 'call' && step.target !== undefined) this.#labels.add(step.target);
     }
     this.#budget.steps += fresh.length * MAX_STEPS;
-    for (const step of fresh.filter(({ instruction }) => isGetPc(instruction))) {
+    for (const step of fresh.filter(isGetPc)) {
       const found = addressSequence(step, (place) => this.#read(place, waveSize), this.#image);
       this.sequences.set(step.offset, found);
       const { target, isRelocated } = found;
@@ -321,13 +321,13 @@ export class Discovery {
   ): { readonly address: AddressRegisters | undefined; readonly jumpTarget: bigint | undefined } {
     const { instruction, control, offset, sizeBytes } = step;
     const address = control === 'jump' || control === 'call' ? addressRegisters(instruction, state) : undefined;
-    if (this.#image.isRelocated(offset, sizeBytes) || !(isScalar(instruction) || namesLanes(instruction))) {
-      forgetResults(instruction, state);
+    if (this.#image.isRelocated(offset, sizeBytes) || !(isScalar(instruction) || namesLanes(step))) {
+      forgetResults(step, state);
       if (isScalar(instruction)) state.scc = undefined;
       return { address, jumpTarget: undefined };
     }
-    const context = { pc: BigInt(offset), readConstant: (at: bigint) => this.#constant(at), program: step.meaning };
-    const jump = evaluateUniform(instruction, state, context);
+    const context = { pc: BigInt(offset), readConstant: (at: bigint) => this.#constant(at) };
+    const jump = evaluateUniform(step, state, context);
     return { address, jumpTarget: jump?.target };
   }
 

@@ -166,9 +166,9 @@ class Analyzer {
     };
   }
 
-  #context({ offset, meaning }: AmdgpuStep): ScalarContext {
+  #context({ offset }: AmdgpuStep): ScalarContext {
     const pc = this.#code.address + BigInt(offset);
-    return { pc, readConstant: this.#code.readConstant, program: meaning };
+    return { pc, readConstant: this.#code.readConstant };
   }
 
   #visitor(isKernel: boolean): ScalarVisitor {
@@ -185,11 +185,11 @@ class Analyzer {
     const { instruction } = step;
     this.#note(instruction, state);
     if (!isScalar(instruction)) {
-      this.#computeAddress(instruction, state);
+      this.#computeAddress(step, state);
       return undefined;
     }
     const returns = readsReturnAddress(instruction);
-    const jump = evaluateUniform(instruction, state, this.#context(step));
+    const jump = evaluateUniform(step, state, this.#context(step));
     this.#noteStackPointer(state, isKernel);
     const target = branchTarget(step);
     switch (step.control) {
@@ -221,10 +221,10 @@ class Analyzer {
       idle = this.#stackTop > known ? 0 : idle + 1;
       at = followingOffset(step);
       if (!isScalar(instruction)) {
-        this.#computeAddress(instruction, state);
+        this.#computeAddress(step, state);
         continue;
       }
-      const jump = evaluateUniform(instruction, state, this.#context(step));
+      const jump = evaluateUniform(step, state, this.#context(step));
       const target = branchTarget(step);
       if (target !== undefined && (step.control === 'branch' || jump?.isTaken)) at = target;
       else if (step.control !== 'next' && jump?.isTaken !== false) return;
@@ -232,15 +232,16 @@ class Analyzer {
   }
 
   /** Of vector registers only addresses in the stack are followed, which are few, and scalars in lanes. */
-  #computeAddress(instruction: Instruction, state: ScalarState): void {
+  #computeAddress(step: AmdgpuStep, state: ScalarState): void {
+    const { instruction } = step;
     const isRelated = instruction.row.operands.some((_, index) => {
       if (!instruction.access(index)?.includes('read')) return false;
       const value = knownValue(instruction, index, state);
       return isStackAddress(value, 1) || isStackAddress(value, this.#scale);
     });
-    if ((isRelated && !isAccess(instruction)) || namesLanes(instruction)) {
-      evaluateUniform(instruction, state, { pc: 0n, readConstant: () => undefined });
-    } else forgetResults(instruction, state);
+    if ((isRelated && !isAccess(instruction)) || namesLanes(step)) {
+      evaluateUniform(step, state, { pc: 0n, readConstant: () => undefined });
+    } else forgetResults(step, state);
   }
 
   /** A branch to other code, code that cannot be read, or the end of the function: another may follow. */

@@ -10,7 +10,6 @@ import { OPS } from '../ir/ops.ts';
 import type { Program } from '../ir/types.ts';
 import { MODE_GPR_INDEX } from '../isa/amdgpu/semantics/gpr-index.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
-import { writesMode } from './scalar-state.ts';
 
 /** Whether indexing may be off, and whether it may be on. */
 const OFF = 1;
@@ -63,16 +62,18 @@ export class GprIndexStates {
   }
 }
 
+const writesMode = ({ effects }: AmdgpuStep): boolean => effects.writesState.has('mode');
+
 /** Nothing is known to lead to a step without a state. */
 const named = (state: number): GprIndexing => ((state & ON) === 0 ? 'off' : state === ON ? 'on' : 'unknown');
 
 /** Whether a step may turn indexing on or off. */
 export const switchesIndexing = (step: AmdgpuStep): boolean =>
-  writesMode(step.instruction) && (after(OFF, step) !== OFF || after(ON, step) !== ON);
+  writesMode(step) && (after(OFF, step) !== OFF || after(ON, step) !== ON);
 
 function after(state: number, step: AmdgpuStep): number {
   const { instruction } = step;
-  if (!instruction.families.includes('gfx9') || !writesMode(instruction)) return state;
+  if (!instruction.families.includes('gfx9') || !writesMode(step)) return state;
   const program = programOf(step);
   if (!program) return OFF | ON;
   let result = 0;

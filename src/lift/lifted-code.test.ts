@@ -298,6 +298,11 @@ test('registers that M0 chooses while indexing is on may be any; changes of othe
   assert.equal(live('s_set_gpr_idx_on s2, gpr_idx(SRC0)\n s_set_gpr_idx_off'), false);
   assert.equal(live('s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s2'), false);
   assert.equal(live('s_setreg_b32 hwreg(HW_REG_MODE), s2'), true);
+  // The same instruction may write another hardware register elsewhere, be it in other code or before.
+  const other = 's_setreg_b32 hwreg(HW_REG_TRAPSTS), s2';
+  assert.equal(live(other), false);
+  assert.equal(live(`${other}\n s_setreg_b32 hwreg(HW_REG_MODE), s2`), true);
+  assert.equal(live(`s_setreg_b32 hwreg(HW_REG_MODE), s2\n ${other}`), true);
 });
 
 test('damaged code objects end in clear errors', () => {

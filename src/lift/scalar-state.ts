@@ -6,11 +6,10 @@ import type { RegisterFile } from '../ir/effects.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
 import type { OperandDword, Program, StateSlot, Value } from '../ir/types.ts';
-import { effectsOf } from '../isa/amdgpu/effects/effects.ts';
-import { meaningOf } from '../isa/amdgpu/effects/meaning.ts';
 import type { Instruction, Operand } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import type { Row } from '../isa/amdgpu/encoding/row.ts';
+import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 
 const REGISTERS = 128;
 
@@ -102,8 +101,6 @@ export class ScalarState {
 }
 
 export interface ScalarContext {
-  /** What the instruction does, where that is known already (`AmdgpuStep.meaning`). */
-  readonly program?: Program | undefined;
   /** Address of the instruction. */
   readonly pc: bigint;
   /** A dword of memory that never changes once the code runs; `undefined` for all other memory. */
@@ -116,21 +113,13 @@ export interface Jump {
   readonly isTaken: boolean | undefined;
 }
 
-const programs = new WeakMap<Instruction, Program | undefined>();
-
-/** Undefined for an instruction whose meaning is not implemented, be it in this form only. */
-function programOf(instruction: Instruction): Program | undefined {
-  if (!programs.has(instruction)) programs.set(instruction, meaningOf(instruction));
-  return programs.get(instruction);
-}
-
-/** What all instructions of a row do besides reading and writing operands. */
-interface RowFacts {
+/**
+ * What an instruction does besides reading and writing operands. Instructions of one row may differ: a field
+ * names the register that s_setreg_b32 writes, and processors that share a row differ, too.
+ */
+interface Facts {
   /** Registers of the scalar file that are written without being named. */
   readonly implicitWrites: readonly number[];
-  /** Files in which any register may be written: M0 chooses it, or the operands of the row do not tell. */
-  readonly writesAnyOf: ReadonlySet<RegisterFile>;
-  readonly writesMode: boolean;
   /** Single lanes of vector registers are read or written by number. */
   readonly namesLanes: boolean;
   /** The instruction gives its own address, and does not jump. */
@@ -143,13 +132,13 @@ const STATE_REGISTERS: Readonly<Partial<Record<StateSlot, readonly number[]>>> =
   exec: [SGPR_EXEC_LO, SGPR_EXEC_LO + 1],
 };
 
-const rowFacts = new WeakMap<Row, RowFacts>();
+/** By what instructions do, which those of one key share; by row where that is not known. */
+const known = new WeakMap<Program | Row, Facts>();
 
-function factsOf(instruction: Instruction): RowFacts {
-  const { row } = instruction;
-  let facts = rowFacts.get(row);
+function factsOf({ instruction: { row }, meaning }: AmdgpuStep): Facts {
+  let facts = known.get(meaning ?? row);
   if (!facts) {
-    const leaves = (programOf(instruction)?.values ?? []).map(({ leaf }) => leaf);
+    const leaves = (meaning?.values ?? []).map(({ leaf }) => leaf);
     const slots = new Set<StateSlot>([
       ...leaves.flatMap((leaf) => (leaf.kind === 'setState' ? [leaf.slot] : [])),
       ...(row.flags.writesExec ? (['exec'] as const) : []),
@@ -157,22 +146,18 @@ function factsOf(instruction: Instruction): RowFacts {
     ]);
     facts = {
       implicitWrites: [...slots].flatMap((slot) => STATE_REGISTERS[slot] ?? []),
-      writesAnyOf: effectsOf(instruction).writesAnyOf,
-      writesMode: slots.has('mode'),
       namesLanes: leaves.some(({ kind }) => kind === 'readLane' || kind === 'writeLane'),
       makesOwnAddress: leaves.some(({ kind }) => kind === 'nextPc') && !leaves.some(({ kind }) => kind === 'jump'),
     };
-    rowFacts.set(row, facts);
+    known.set(meaning ?? row, facts);
   }
   return facts;
 }
 
 /** Whether single lanes of vector registers are read or written by number, as where scalars are spilled. */
-export const namesLanes = (instruction: Instruction): boolean => factsOf(instruction).namesLanes;
+export const namesLanes = (step: AmdgpuStep): boolean => factsOf(step).namesLanes;
 
-export const makesOwnAddress = (instruction: Instruction): boolean => factsOf(instruction).makesOwnAddress;
-
-export const writesMode = (instruction: Instruction): boolean => factsOf(instruction).writesMode;
+export const makesOwnAddress = (step: AmdgpuStep): boolean => factsOf(step).makesOwnAddress;
 
 /** What an instruction names. */
 interface NamedOperands {
@@ -208,10 +193,12 @@ function namedBy(instruction: Instruction): NamedOperands {
 /** The VGPRs that operands say are written, by number. */
 export const writtenVectors = (instruction: Instruction): readonly number[] => namedBy(instruction).writtenVectors;
 
-/** Registers that `instruction` writes become unknown. */
-export function forgetResults(instruction: Instruction, state: ScalarState): void {
-  const { implicitWrites, writesAnyOf } = factsOf(instruction);
-  const { writtenScalars, writtenVectors } = namedBy(instruction);
+/** Registers that `step` writes become unknown. */
+export function forgetResults(step: AmdgpuStep, state: ScalarState): void {
+  const { implicitWrites } = factsOf(step);
+  // M0 chooses registers, or the operands of the row do not tell.
+  const { writesAnyOf } = step.effects;
+  const { writtenScalars, writtenVectors } = namedBy(step.instruction);
   for (const register of implicitWrites) state.registers[register] = undefined;
   if (writesAnyOf.size > 0) state.forgetFiles(writesAnyOf);
   for (const { first, end } of writtenScalars) state.forget(first, end);
@@ -222,18 +209,14 @@ export function forgetResults(instruction: Instruction, state: ScalarState): voi
  * Carries out an instruction as far as its operands are known: of a scalar format, or one that does the same
  * in all lanes.
  */
-export function evaluateUniform(
-  instruction: Instruction,
-  state: ScalarState,
-  context: ScalarContext,
-): Jump | undefined {
-  const program = context.program ?? programOf(instruction);
-  if (!program || factsOf(instruction).writesAnyOf.size > 0) {
-    forgetResults(instruction, state);
+export function evaluateUniform(step: AmdgpuStep, state: ScalarState, context: ScalarContext): Jump | undefined {
+  const { instruction, meaning, effects } = step;
+  if (!meaning || effects.writesAnyOf.size > 0) {
+    forgetResults(step, state);
     state.scc = undefined;
     return undefined;
   }
-  return new Evaluation(instruction, state, context).run(program);
+  return new Evaluation(instruction, state, context).run(meaning);
 }
 
 class Evaluation {

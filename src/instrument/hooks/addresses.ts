@@ -42,10 +42,10 @@ function carryOut(node: HookNode, state: ScalarState, file: HookFile, distance: 
     return;
   }
   if (!isScalar(step.instruction)) {
-    forgetResults(step.instruction, state);
+    forgetResults(step, state);
     return;
   }
-  evaluateUniform(step.instruction, state, {
+  evaluateUniform(step, state, {
     pc: BigInt(file.code.address + step.offset) + distance,
     readConstant: (address) => readDword(file, Number(address - distance), distance),
   });

@@ -217,7 +217,7 @@ export class CodeSource {
       return { kind: 'literal', words: wordsOf(step.instruction), fixup };
     }
     const known = this.#addressUses.get(step.offset);
-    if (known || !isGetPc(step.instruction)) return known;
+    if (known || !isGetPc(step)) return known;
     const destination = step.instruction.operand(0);
     if (destination.kind !== 'scalar') return undefined;
     const behind = followingOffset(step);

@@ -10,7 +10,7 @@ export function whyItStays(step: AmdgpuStep, live: bigint): string | undefined {
   const { waits, counters, writes, writesState, writesAnyOf } = step.effects;
   const stays = (why: string): string => `an instruction is not taken out: ${why}`;
   if (step.control !== 'next') return stays('it says where control goes on');
-  if (isGetPc(step.instruction)) return stays('others count from its address');
+  if (isGetPc(step)) return stays('others count from its address');
   if (waits.size > 0) return stays('others need what it waits for');
   // A wait for all accesses but the last two means others when one is missing.
   if (counters.size > 0) return stays('waits behind it count its accesses');

@@ -89,6 +89,9 @@ export class AmdgpuStepReader {
   }
 }
 
+/** In place of a meaning, which may be undefined. */
+const NOT_ASKED = Symbol('not asked');
+
 /** What steps of one encoding share, wherever they stand. */
 class EncodedStep {
   readonly instruction: Instruction;
@@ -96,6 +99,7 @@ class EncodedStep {
   readonly #context: StepContext;
   #form: Form | undefined;
   #effects: Effects | undefined;
+  #meaning: Program | undefined | typeof NOT_ASKED = NOT_ASKED;
 
   constructor(context: StepContext, instruction: Instruction) {
     this.#context = context;
@@ -115,6 +119,11 @@ class EncodedStep {
   }
 
   get meaning(): Program | undefined {
+    if (this.#meaning === NOT_ASKED) this.#meaning = this.#findMeaning();
+    return this.#meaning;
+  }
+
+  #findMeaning(): Program | undefined {
     const { key, illegal } = this.form;
     if (illegal !== undefined) return meaningOf(this.instruction);
     const { meanings } = this.#context;
