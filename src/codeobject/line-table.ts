@@ -91,9 +91,13 @@ export class LineTable {
     return new LineTable(sequences.toSorted((a, b) => (a.start < b.start ? -1 : 1)));
   }
 
+  get isEmpty(): boolean {
+    return this.#sequences.length === 0;
+  }
+
   /** The line of the instruction at a linked address; undefined where the compiler named none. */
   lineAt(address: bigint): SourceLine | undefined {
-    if (this.#sequences.length === 0) return undefined;
+    if (this.isEmpty) return undefined;
     const holds = ({ start, end }: Sequence): boolean => address >= start && address < end;
     const nearest = this.#isDisjoint ? this.#sequences[firstAbove(this.#starts, address) - 1] : undefined;
     const sequence = nearest && holds(nearest) ? nearest : this.#sequences.find(holds);

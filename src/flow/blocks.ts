@@ -1,5 +1,5 @@
 /** Basic blocks: code is followed from where it is entered, and cut where control comes together or parts. */
-import { type FlowGraph, graphOf } from './graph.ts';
+import type { FlowGraph } from './graph.ts';
 
 /**
  * Where control goes on after an instruction. A place is an offset, or whatever else numbers instructions.
@@ -65,10 +65,10 @@ export function placesInOrder(code: ReadonlyMap<number, unknown>): Float64Array 
   const places = new Float64Array(code.size);
   let count = 0;
   let isOrdered = true;
-  for (const place of code.keys()) {
+  code.forEach((_, place) => {
     isOrdered &&= count === 0 || places[count - 1]! < place;
     places[count++] = place;
-  }
+  });
   return isOrdered ? places : places.sort();
 }
 
@@ -82,14 +82,15 @@ export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: 
 
 /** The same of code whose places are known in order; `at` is asked twice for each. */
 export function blocksAt<I>(
-  places: Iterable<number>,
+  places: ArrayLike<number>,
   at: (place: number) => Followed<I>,
   entries: Iterable<number>,
 ): BasicBlock<I>[] {
   const starts = new Set(entries);
   /** Where the instruction before goes on: instructions may overlap, so that another one stands between. */
   let expected: number | undefined;
-  for (const place of places) {
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i]!;
     const { next, target, endsBlock } = at(place);
     if (expected !== undefined && expected !== place) starts.add(expected);
     if (target !== undefined) starts.add(target);
@@ -102,7 +103,8 @@ export function blocksAt<I>(
   const lasts: Followed<I>[] = [];
   let block: Open | undefined;
   let last: number | undefined;
-  for (const place of places) {
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i]!;
     const followed = at(place);
     if (!block || last !== place || starts.has(place)) {
       block = { index: blocks.length, instructions: [], next: undefined, target: undefined, leaves: false };
@@ -152,10 +154,26 @@ export function partOfBlocks<I>(
   return [...own.values()];
 }
 
-/** The graph of blocks, numbered by their index. */
-export const blockGraph = <I>(blocks: readonly BasicBlock<I>[], entries: readonly BasicBlock<I>[]): FlowGraph =>
-  graphOf(blocks, entries, ({ next, target, leaves }) => [
-    ...(next ? [next] : []),
-    ...(target ? [target] : []),
-    ...(leaves ? [undefined] : []),
-  ]);
+/** The graph of blocks, numbered by their index. A way to a block that is none of them leads out of it. */
+export function blockGraph<I>(blocks: readonly BasicBlock<I>[], entries: readonly BasicBlock<I>[]): FlowGraph {
+  const successors: number[][] = [];
+  const predecessors: number[][] = blocks.map(() => []);
+  const exits: number[] = [];
+  for (let number = 0; number < blocks.length; number++) {
+    const { next, target, leaves } = blocks[number]!;
+    const inside: number[] = [];
+    let isExit = leaves;
+    for (let way = 0; way < 2; way++) {
+      const to = way === 0 ? next : target;
+      if (!to) continue;
+      if (blocks[to.index] !== to) isExit = true;
+      else {
+        inside.push(to.index);
+        predecessors[to.index]!.push(number);
+      }
+    }
+    successors.push(inside);
+    if (isExit || inside.length === 0) exits.push(number);
+  }
+  return { size: blocks.length, entries: entries.map(({ index }) => index), exits, successors, predecessors };
+}

@@ -31,12 +31,12 @@ export function solveDataFlow<S>(graph: FlowGraph, problem: DataFlowProblem<S>):
   const { direction, nothing, outside } = problem;
   const isForward = direction === 'forward';
   const { size, entries, predecessors: sources, successors: users } = isForward ? graph : reversed(graph);
-  const { postorder } = depthFirst(graph, [...graph.entries, ...graph.successors.keys()]);
+  const starts = graph.entries.slice();
+  for (let node = 0; node < size; node++) starts.push(node);
+  const { postorder } = depthFirst(graph, starts);
   const order = isForward ? postorder.toReversed() : postorder;
   const ranks = new Uint32Array(size);
-  order.forEach((node, rank) => {
-    ranks[node] = rank;
-  });
+  for (let rank = 0; rank < size; rank++) ranks[order[rank]!] = rank;
   const isEntry = new Uint8Array(size);
   for (const entry of entries) isEntry[entry] = 1;
   const incoming = new Array<S>(size).fill(nothing);
@@ -44,18 +44,21 @@ export function solveDataFlow<S>(graph: FlowGraph, problem: DataFlowProblem<S>):
   const isPending = new Uint8Array(size).fill(1);
   for (let hasPending = true; hasPending; ) {
     hasPending = false;
-    for (const node of order) {
+    for (let rank = 0; rank < size; rank++) {
+      const node = order[rank]!;
       if (!isPending[node]) continue;
       isPending[node] = 0;
       let state = isEntry[node] ? outside : nothing;
-      for (const source of sources[node]!) state = problem.join(state, outgoing[source]!);
+      const before = sources[node]!;
+      for (let i = 0; i < before.length; i++) state = problem.join(state, outgoing[before[i]!]!);
       incoming[node] = state;
       const after = problem.transfer(node, state);
       if (problem.equals(after, outgoing[node]!)) continue;
       outgoing[node] = after;
-      for (const user of users[node]!) {
-        isPending[user] = 1;
-        hasPending ||= ranks[user]! <= ranks[node]!;
+      const behind = users[node]!;
+      for (let i = 0; i < behind.length; i++) {
+        isPending[behind[i]!] = 1;
+        hasPending ||= ranks[behind[i]!]! <= rank;
       }
     }
   }

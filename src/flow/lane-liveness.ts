@@ -8,6 +8,7 @@ import { assert } from '../base/errors.ts';
 import type { MaskChange } from '../ir/effects.ts';
 import { type BasicBlock, blockGraph } from './blocks.ts';
 import { solveDataFlow } from './data-flow.ts';
+import type { FlowGraph } from './graph.ts';
 import { InstructionPlaces } from './instruction-places.ts';
 import { LaneWords, type LiveLanes, NO_WORDS, setOf, type WordMasks, wordCountOf, wordMasks } from './lane-words.ts';
 
@@ -70,6 +71,8 @@ interface PlaceWords {
   readonly everything: readonly number[];
   readonly nothing: readonly number[];
   readonly rows: readonly number[];
+  /** Of sets that were asked for: most are constants. */
+  readonly known: WeakMap<LiveLanes, readonly number[]>;
 }
 
 const placeWords = new WeakMap<PlaceSets, PlaceWords>();
@@ -80,10 +83,23 @@ function placeWordsOf(places: PlaceSets): PlaceWords {
     const count = wordCountOf(places.everything);
     const everything = LaneWords.of({ active: places.everything, inactive: places.rows }, count).words;
     const nothing = new Array<number>(count * 2).fill(0);
-    known = { count, everything: [...everything], nothing, rows: [...everything.subarray(count)] };
+    known = {
+      count,
+      everything: [...everything],
+      nothing,
+      rows: [...everything.subarray(count)],
+      known: new WeakMap(),
+    };
     placeWords.set(places, known);
   }
   return known;
+}
+
+export interface LaneLivenessOptions<I> {
+  /** What is live where control leaves a block for somewhere else; everything by default. */
+  readonly outsideOf?: (block: BasicBlock<I>) => LiveLanes;
+  /** That of the blocks, where it is known already. */
+  readonly graph?: FlowGraph;
 }
 
 /** Which words of sets change backwards through instructions. */
@@ -106,19 +122,18 @@ export class LaneLiveness<I> {
   /** Of the longer block that was walked last: behind its segments. */
   #segments: { readonly block: BasicBlock<I>; readonly ends: readonly Words[] } | undefined;
 
-  /** `outsideOf`: what is live where control leaves a block for somewhere else; everything by default. */
   constructor(
     blocks: readonly BasicBlock<I>[],
     effectsOf: (instruction: I) => LaneEffects,
     places: PlaceSets,
-    outsideOf?: (block: BasicBlock<I>) => LiveLanes,
+    { outsideOf, graph = blockGraph(blocks, blocks.slice(0, 1)) }: LaneLivenessOptions<I> = {},
   ) {
     this.#blocks = blocks;
     this.#effectsOf = effectsOf;
     this.#places = placeWordsOf(places);
     const { count, nothing, everything } = this.#places;
     const size = count * 2;
-    const known = new Map<LiveLanes, readonly number[]>();
+    const { known } = this.#places;
     const wordsOf = (lanes: LiveLanes | undefined): readonly number[] => {
       if (!lanes) return everything;
       const words = known.get(lanes) ?? [...LaneWords.of(lanes, count).words];
@@ -127,7 +142,7 @@ export class LaneLiveness<I> {
     };
     const behind = (block: BasicBlock<I>, live: readonly number[]): number[] =>
       block.leaves || (!block.next && !block.target) ? union(live, wordsOf(outsideOf?.(block))) : live.slice();
-    const { incoming } = solveDataFlow<readonly number[]>(blockGraph(blocks, blocks.slice(0, 1)), {
+    const { incoming } = solveDataFlow<readonly number[]>(graph, {
       direction: 'backward',
       nothing,
       outside: nothing,

@@ -51,8 +51,8 @@ export class Discovery {
   readonly #image: CodeImage;
   readonly #processor: string;
   readonly #view: DataView;
-  /** By wave size and MODE. */
-  readonly #readers = new Map<string, AmdgpuStepReader>();
+  /** By MODE and wave size. */
+  readonly #readers = new Map<number, AmdgpuStepReader>();
   readonly #labels = new Set<number>();
   readonly #pending: number[] = [];
   /** Targets of the pointers that walks have read from memory. */
@@ -216,7 +216,7 @@ export class Discovery {
   }
 
   #decode(place: number, waveSize: 32 | 64, mode: number): AmdgpuStep | undefined {
-    const key = `${waveSize} ${mode}`;
+    const key = mode * 128 + waveSize;
     let reader = this.#readers.get(key);
     if (!reader) {
       reader = new AmdgpuStepReader(this.#processor, waveSize, mode);

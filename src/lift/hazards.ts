@@ -43,7 +43,8 @@ const NO_PARTNERS: Pending['partners'] = new Map();
 
 interface StepParts {
   readonly facts: Facts;
-  readonly parts: readonly HazardPart[];
+  /** The parts that may come too early after others. */
+  readonly endangered: readonly HazardPart[];
   /** What others may come too early after, when the step has just run. */
   readonly added: readonly Pending[];
 }
@@ -64,7 +65,7 @@ function partsOf(step: AmdgpuStep): StepParts {
       const isArmed = hazard.armedBy === undefined;
       return [{ hazard, producer: step, part, passed: 0, cured: 0, isArmed, partners: NO_PARTNERS }];
     });
-    found = { facts, parts, added };
+    found = { facts, endangered: parts.filter(({ after }) => after !== undefined), added };
     known.set(step, found);
   }
   return found;
@@ -76,6 +77,8 @@ const meet = (a: Part, b: Part): boolean =>
   (a === 'any' || b === 'any' || a.some((one) => b.some((each) => overlaps(one, each))));
 
 const rangeText = ({ file, first, dwords }: RegisterRange): string => `${file} ${first} ${dwords}`;
+
+const NOTHING_MISSING: readonly MissingWait[] = [];
 
 /** What comes of a step at a place. */
 interface Transition {
@@ -109,10 +112,8 @@ export class HazardState {
   }
 
   static #in(walk: Walk, pending: readonly Pending[]): HazardState {
-    const key = pending
-      .map((each) => keyOf(each, walk))
-      .sort()
-      .join();
+    const keys = pending.map((each) => keyOf(each, walk));
+    const key = keys.length > 1 ? keys.sort().join() : (keys[0] ?? '');
     let state = walk.states.get(key);
     if (!state) {
       state = new HazardState(pending, walk);
@@ -161,10 +162,10 @@ export class HazardState {
   }
 
   #missing(step: AmdgpuStep): readonly MissingWait[] {
-    if (this.#pending.length === 0) return [];
-    const { facts, parts } = partsOf(step);
-    return parts.flatMap(({ hazard, after }) => {
-      if (after === undefined) return [];
+    if (this.#pending.length === 0) return NOTHING_MISSING;
+    const { facts, endangered } = partsOf(step);
+    if (endangered.length === 0) return NOTHING_MISSING;
+    return endangered.flatMap(({ hazard, after }) => {
       const pending = this.#pending.filter((each) => each.hazard === hazard);
       return pending.flatMap((each) => {
         const isPaired = !hazard.partner || isFirstOfPair(each, after, pending);
@@ -192,7 +193,7 @@ function keyOf(pending: Pending, { producers }: Walk): string {
     number = producers.get(producer) ?? producers.size;
     producers.set(producer, number);
   }
-  const seconds = Array.from(partners, ([text, each]) => `${text} ${each.passed}`).sort();
+  const seconds = partners.size === 0 ? '' : Array.from(partners, ([text, each]) => `${text} ${each.passed}`).sort();
   return `${hazard.name} ${number} ${partText(part)} ${count} ${cured} ${isArmed} ${seconds}`;
 }
 

@@ -40,6 +40,7 @@ export interface InFlightOptions {
 const FROM_ELSEWHERE = 'unordered, from elsewhere';
 /** No counter of any generation goes higher: beyond it ages need not be told apart. */
 const MAX_AGE = 64;
+const NO_NUMBERS: readonly number[] = [];
 /** Counters of accesses that write or read registers. */
 const REGISTER_COUNTERS: readonly WaitCounter[] = [
   ...(['vmcnt', 'lgkmcnt', 'expcnt'] as const),
@@ -73,6 +74,18 @@ interface Counting {
 }
 
 const NOT_COUNTING: Counting = { kinds: new Set(), issued: 0, oldest: 0 };
+
+const onlyKinds = new Map<string, ReadonlySet<string>>();
+
+/** The set of one kind; there are few. */
+function onlyKind(kind: string): ReadonlySet<string> {
+  let only = onlyKinds.get(kind);
+  if (!only) {
+    only = new Set([kind]);
+    onlyKinds.set(kind, only);
+  }
+  return only;
+}
 
 const isSame = (a: Entry, b: Entry): boolean =>
   a.counter === b.counter && a.access === b.access && a.register === b.register;
@@ -112,9 +125,16 @@ export class InFlight {
 
   /** All registers that accesses in flight may still write or read; the list stays as it is. */
   get pending(): readonly PendingAccess[] {
-    this.#all ??= [...this.#entries.values()].flatMap((entries) =>
-      entries.flatMap((each) => this.#pending(each) ?? []),
-    );
+    if (!this.#all) {
+      const all: PendingAccess[] = [];
+      this.#entries.forEach((entries) => {
+        for (let i = 0; i < entries.length; i++) {
+          const pending = this.#pending(entries[i]!);
+          if (pending) all.push(pending);
+        }
+      });
+      this.#all = all;
+    }
     return this.#all;
   }
 
@@ -159,12 +179,12 @@ export class InFlight {
 
   #dropOver(): void {
     const isOver = ({ counter, order }: Entry): boolean => order < this.#counting.get(counter)!.oldest;
-    for (const [register, entries] of this.#entries) {
-      if (!entries.some(isOver)) continue;
+    this.#entries.forEach((entries, register) => {
+      if (!entries.some(isOver)) return;
       const left = entries.filter((each) => !isOver(each));
       if (left.length === 0) this.#entries.delete(register);
       else this.#entries.set(register, left);
-    }
+    });
   }
 
   /** The step starts an access. */
@@ -176,7 +196,7 @@ export class InFlight {
     const kind = kindOf(step);
     for (const counter of counters) {
       const { kinds, issued, oldest } = this.#counting.get(counter) ?? NOT_COUNTING;
-      const withKind = kinds.has(kind) ? kinds : new Set([...kinds, kind]);
+      const withKind = kinds.has(kind) ? kinds : kinds.size === 0 ? onlyKind(kind) : new Set([...kinds, kind]);
       this.#counting.set(counter, { kinds: withKind, issued: issued + 1, oldest });
       if (writesAnyOf.size > 0) this.#unknown.add(counter);
       const isRead = counter === 'expcnt' && step.instruction.format.name !== 'LDSDIR';
@@ -198,11 +218,15 @@ export class InFlight {
   /** A copy that walks may change; lists of entries are shared, as they never change. */
   clone(): InFlight {
     const copy = new InFlight();
-    for (const [counter, counting] of this.#counting) copy.#counting.set(counter, counting);
-    for (const [register, entries] of this.#entries) {
+    this.#counting.forEach((counting, counter) => {
+      copy.#counting.set(counter, counting);
+    });
+    this.#entries.forEach((entries, register) => {
       copy.#entries.set(register, entries.some((each) => this.#age(each) > MAX_AGE) ? this.#aged(entries) : entries);
-    }
-    for (const counter of this.#unknown) copy.#unknown.add(counter);
+    });
+    this.#unknown.forEach((counter) => {
+      copy.#unknown.add(counter);
+    });
     return copy;
   }
 
@@ -326,9 +350,13 @@ export class InFlight {
  */
 export class InFlightAnalysis {
   readonly #entering: readonly InFlight[];
+  /** By block, the numbers of the steps that may wait for anything, or start it. */
+  readonly #changing: readonly (readonly number[])[];
   readonly #options: InFlightOptions;
   /** Where the last question was, so that questions in order cost no more than a walk. */
-  #last: { readonly block: BasicBlock<AmdgpuStep>; index: number; readonly state: InFlight } | undefined;
+  #last:
+    | { readonly block: BasicBlock<AmdgpuStep>; index: number; changes: number; readonly state: InFlight }
+    | undefined;
 
   constructor(
     blocks: readonly BasicBlock<AmdgpuStep>[],
@@ -337,7 +365,7 @@ export class InFlightAnalysis {
   ) {
     this.#options = options;
     const graph = 'successors' in where ? where : blockGraph(blocks, where);
-    const changing = blocks.map(({ instructions }) => instructions.filter((step) => this.#changes(step)));
+    this.#changing = blocks.map((block) => this.#changesIn(block));
     const { incoming } = solveDataFlow<InFlight>(graph, {
       direction: 'forward',
       nothing: new InFlight(),
@@ -347,13 +375,10 @@ export class InFlightAnalysis {
       transfer: (node, state) => {
         const fixed = options.behindNode?.(node);
         if (fixed) return fixed;
-        const steps = changing[node]!;
-        if (steps.length === 0) return state;
+        const changes = this.#changing[node] ?? NO_NUMBERS;
+        if (changes.length === 0) return state;
         const after = state.clone();
-        for (const step of steps) {
-          this.#wait(after, step);
-          this.#start(after, step);
-        }
+        for (let i = 0; i < changes.length; i++) this.#pass(after, blocks[node]!.instructions[changes[i]!]!);
         return after;
       },
     });
@@ -377,20 +402,29 @@ export class InFlightAnalysis {
   before(block: BasicBlock<AmdgpuStep>, index: number): InFlight {
     let last = this.#last;
     if (last?.block !== block || last.index > index) {
-      last = { block, index: 0, state: this.#entering[block.index]!.clone() };
+      last = { block, index: 0, changes: 0, state: this.#entering[block.index]!.clone() };
       this.#last = last;
     }
-    for (; last.index < index; last.index++) {
-      const step = block.instructions[last.index]!;
-      this.#wait(last.state, step);
-      this.#start(last.state, step);
+    last.index = index;
+    const changing = this.#changing[block.index]!;
+    for (; changing[last.changes]! < index; last.changes++) {
+      this.#pass(last.state, block.instructions[changing[last.changes]!]!);
     }
     return last.state;
   }
 
-  /** Whether it may wait for anything, or start it. */
-  #changes({ effects, control }: AmdgpuStep): boolean {
-    return effects.waits.size > 0 || effects.counters.size > 0 || control === 'call';
+  #changesIn({ instructions }: BasicBlock<AmdgpuStep>): readonly number[] {
+    const numbers: number[] = [];
+    for (let number = 0; number < instructions.length; number++) {
+      const { effects, control } = instructions[number]!;
+      if (effects.waits.size > 0 || effects.counters.size > 0 || control === 'call') numbers.push(number);
+    }
+    return numbers;
+  }
+
+  #pass(state: InFlight, step: AmdgpuStep): void {
+    this.#wait(state, step);
+    this.#start(state, step);
   }
 
   #wait(state: InFlight, step: AmdgpuStep): void {

@@ -132,8 +132,10 @@ export class LiftedFunction {
 
   /** Nodes are the indices of the blocks. */
   get graph(): FlowGraph {
-    const { entryBlock } = this;
-    this.#graph ??= blockGraph(this.blocks, entryBlock ? [entryBlock] : []);
+    if (!this.#graph) {
+      const { entryBlock } = this;
+      this.#graph = blockGraph(this.blocks, entryBlock ? [entryBlock] : []);
+    }
     return this.#graph;
   }
 
@@ -195,9 +197,8 @@ export class LiftedFunction {
 
   /** Memory accesses that may not be over before a step; it holds until the next question. */
   inFlight(step: AmdgpuStep): InFlight {
-    const { blocks, entryBlock, kernels } = this;
-    this.#inFlight ??= new InFlightAnalysis(blocks, entryBlock ? [entryBlock] : [], {
-      atEntry: kernels.length > 0 ? 'nothing' : 'unknown',
+    this.#inFlight ??= new InFlightAnalysis(this.blocks, this.graph, {
+      atEntry: this.kernels.length > 0 ? 'nothing' : 'unknown',
       afterCalls: 'unknown',
     });
     const places = this.#find(step);
@@ -256,7 +257,7 @@ export class LiftedFunction {
     const calls = new Map(this.sites.flatMap((site) => (site.kind === 'call' ? [[site.step, calleeReads(site)]] : [])));
     const effectsOf = (step: AmdgpuStep): LaneEffects => {
       const own = registerLaneEffects(step);
-      const read = calls.get(step);
+      const read = calls.size === 0 ? undefined : calls.get(step);
       if (!read) return own;
       // A callee may change the mask.
       const reads = own.reads | read.active;
@@ -270,7 +271,7 @@ export class LiftedFunction {
       // Whoever is gone to returns for this function.
       return site ? union(calleeReads(site) ?? EVERYTHING, behindReturns) : behindReturns;
     };
-    return new LaneLiveness(this.blocks, effectsOf, REGISTER_PLACES, outsideOf);
+    return new LaneLiveness(this.blocks, effectsOf, REGISTER_PLACES, { outsideOf, graph: this.graph });
   }
 
   /** What the function and its callees read of what they find; undefined until it is asked for. */

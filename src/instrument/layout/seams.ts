@@ -96,6 +96,12 @@ interface SeamWork {
   readonly behind: HazardState;
 }
 
+/** The same while items are looked at. */
+interface OpenWork {
+  readonly cures: Map<number, Cure[]>;
+  readonly changed: Map<number, PayloadCode>;
+}
+
 /** Items up to before `end`: control comes to the first alone, and goes elsewhere from the last alone. */
 interface ItemRun {
   readonly first: number;
@@ -138,18 +144,17 @@ class Seams {
 
   /** `entry`: what is known where control comes from elsewhere. */
   pass(entry: HazardState): SeamWork {
-    const cures = new Map<number, Cure[]>();
-    const changed = new Map<number, PayloadCode>();
+    const work = { cures: new Map<number, Cure[]>(), changed: new Map<number, PayloadCode>() };
     const incoming = this.#graph.size === 1 ? [entry] : this.#incoming(entry);
     let behind = entry;
     for (const { index: block, instructions } of this.#blocks) {
       let state = incoming[block]!;
       for (const { first, end } of instructions) {
-        for (let index = first; index < end; index++) state = this.#through(index, state, { cures, changed });
+        for (let index = first; index < end; index++) state = this.#through(index, state, work);
       }
       behind = state;
     }
-    return { cures, changed, behind };
+    return { ...work, behind };
   }
 
   #incoming(entry: HazardState): readonly HazardState[] {
@@ -173,28 +178,25 @@ class Seams {
   }
 
   /** Notes what an item needs. What is known behind it. */
-  #through(
-    index: number,
-    state: HazardState,
-    { cures, changed }: { cures: Map<number, Cure[]>; changed: Map<number, PayloadCode> },
-  ): HazardState {
+  #through(index: number, state: HazardState, work: OpenWork): HazardState {
     const part = this.#parts[index];
     if (!part) return state;
-    const add = (needed: readonly (readonly number[])[]): void => {
-      const place = this.#beforeGroup(index);
-      cures.set(place, [...(cures.get(place) ?? []), ...needed.map((words) => ({ words, of: index }))]);
-    };
     if (part instanceof PayloadSeams) {
       const { code, first, behind } = part.behind(state);
-      if (code !== part.code) changed.set(index, code);
-      if (first.length > 0) add(first);
+      if (code !== part.code) work.changed.set(index, code);
+      if (first.length > 0) this.#add(index, first, work);
       return behind;
     }
     const missing = state.missing(part);
     if (missing.length === 0) return state.afterInCode(part);
     const states = missing.reduce((most, each) => Math.max(most, statesOf(each)), 0);
-    add(this.#curesOf(missing, states, part.instruction.waveSize));
+    this.#add(index, this.#curesOf(missing, states, part.instruction.waveSize), work);
     return state.afterInCode(part, states);
+  }
+
+  #add(index: number, needed: readonly (readonly number[])[], { cures }: OpenWork): void {
+    const place = this.#beforeGroup(index);
+    cures.set(place, [...(cures.get(place) ?? []), ...needed.map((words) => ({ words, of: index }))]);
   }
 
   /** The blocks, then the ends of functions. */

@@ -99,13 +99,19 @@ export class Allocator {
   readonly #forms: readonly PayloadForms[];
   readonly #plan: RegisterPlan;
   readonly #placed = new Map<PayloadForm, Map<string, Placed | string>>();
-  readonly #files: Readonly<Record<VirtualRegister['file'], FileSets>>;
+  readonly #files: PlanFiles;
   /** What payloads must leave alone of what calls overwrite: all that is live, and all that is reserved. */
   readonly #usedPlaces: bigint;
   readonly #reservedPlaces: bigint;
   readonly #found = new RegisterSet();
+  /** Of the form that is being placed. */
+  readonly #numbers: number[] = [];
+  #lastPlaced:
+    | { readonly form: PayloadForm; readonly numbers: readonly number[]; readonly placed: Placed | string }
+    | undefined;
   readonly #kept = new Map<bigint, readonly PhysicalRange[]>();
 
+  /** Those of one plan share what follows from it. */
   constructor(payloads: readonly Payload[], plan: RegisterPlan) {
     this.#forms = payloads.map((payload) => PayloadForms.of(payload));
     this.#plan = plan;
@@ -115,11 +121,7 @@ export class Allocator {
     // Where masks have 32 lanes, the high half of VCC is a register like others.
     this.#usedPlaces = registerSet([...used, { file: 'scalar', first: SGPR_VCC_LO + 1, dwords: 1 }]);
     this.#reservedPlaces = registerSet(plan.reserved);
-    this.#files = {
-      scalar: new FileSets('scalar', plan),
-      vector: new FileSets('vector', plan),
-      accumulator: new FileSets('accumulator', plan),
-    };
+    this.#files = filesOf(plan);
   }
 
   allocate(state: PointState): PayloadAllocation | Refusal {
@@ -176,7 +178,8 @@ export class Allocator {
     scalar.read(words, isAllPending);
     vector.read(words, isAllPending);
     accumulator.read(words, isAllPending);
-    for (const { register } of inFlight) {
+    for (let i = 0; i < inFlight.length; i++) {
+      const { register } = inFlight[i]!;
       if (register < FIRST_VECTOR) scalar.addPending(register);
       else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
       else accumulator.addPending(register - FIRST_ACCUMULATOR);
@@ -185,13 +188,12 @@ export class Allocator {
 
   /** The payload in registers, or why there are none. */
   #place(form: PayloadForm, search: Search): Placed | string {
-    this.#files.scalar.choose(search, form);
-    this.#files.vector.choose(search, form);
-    this.#files.accumulator.choose(search, form);
+    const { files } = form;
+    for (let i = 0; i < files.length; i++) this.#files[files[i]!].choose(search, form);
     const inMemory = search.home === 'memory' ? dwordsOf(form, 'vector') : 0;
     if (inMemory > MEMORY_HOME_DWORDS) return `${inMemory} vector registers are more than memory is kept for`;
-    const numbers: number[] = [];
-    let key = '';
+    const numbers = this.#numbers;
+    numbers.length = 0;
     for (let index = 0; index < form.registers.length; index++) {
       const register = form.registers[index]!;
       const number = this.#find(index, form, numbers);
@@ -201,26 +203,34 @@ export class Allocator {
         return `no ${file} registers are free${group}`;
       }
       numbers.push(number);
-      key += String.fromCharCode(number);
     }
+    return this.#placedIn(form, numbers);
+  }
+
+  #placedIn(form: PayloadForm, numbers: readonly number[]): Placed | string {
+    const last = this.#lastPlaced;
+    // Points in a row mostly have the same.
+    if (last?.form === form && last.numbers.every((each, index) => each === numbers[index])) return last.placed;
     const byKey = this.#placed.get(form) ?? new Map<string, Placed | string>();
     this.#placed.set(form, byKey);
-    let placed = byKey.get(key);
-    if (placed === undefined) {
-      placed = this.#newlyPlaced(form, numbers);
-      byKey.set(key, placed);
-    }
+    const key = String.fromCharCode(...numbers);
+    const placed = byKey.get(key) ?? this.#newlyPlaced(form, numbers);
+    byKey.set(key, placed);
+    this.#lastPlaced = { form, numbers: numbers.slice(), placed };
     return placed;
   }
 
-  #find(index: number, { registers, conflicts, borrowing }: PayloadForm, numbers: readonly number[]): number {
+  #find(index: number, { registers, conflicts, borrowing }: PayloadForm, numbers: ArrayLike<number>): number {
     const register = registers[index]!;
     const { file, dwords, alignmentDwords, writesOtherLanes } = register;
     const found = this.#found;
     const isBorrowed = mayBorrow(register, borrowing);
-    found.copy(isBorrowed ? this.#files[file].borrowable : this.#files[file].candidates);
-    if (writesOtherLanes && !isBorrowed) found.keep(this.#files[file].freeInAll);
-    for (const other of conflicts[index]!) {
+    const files = this.#files[file];
+    found.copy(isBorrowed ? files.borrowable : files.candidates);
+    if (writesOtherLanes && !isBorrowed) files.keepFreeInAll(found);
+    const others = conflicts[index]!;
+    for (let i = 0; i < others.length; i++) {
+      const other = others[i]!;
       const first = numbers[other]!;
       if (registers[other]!.file === file) found.removeRange(first, first + registers[other]!.dwords);
     }
@@ -270,12 +280,20 @@ export class Allocator {
 const VCC = RegisterSet.range(SGPR_VCC_LO, SGPR_VCC_LO + 2);
 const isVcc = (file: PhysicalRange['file'], first: number): boolean => file === 'scalar' && VCC.has(first);
 
+/** What may be taken of a file for a form, whatever the point: the form's own ranges are left out. */
+interface FileMasks {
+  /** Those that the application uses: they may be taken where they are dead. */
+  readonly used: RegisterSet;
+  /** Those that it never uses. */
+  readonly additional: RegisterSet;
+  /** What of VCC may be taken where it is dead: for points that have nothing else to begin with. */
+  readonly vcc: RegisterSet;
+  /** Those that may be taken where what they have is kept elsewhere. */
+  readonly borrowable: RegisterSet;
+}
+
 /** Registers of a file at the point that is being looked at. */
 class FileSets {
-  /** Those that the application never uses; it does not matter what the plan lets payloads have of them. */
-  readonly unused: RegisterSet;
-  /** Those that are free in lanes that are off, too. */
-  readonly freeInAll = new RegisterSet();
   /** Those that may be taken. */
   readonly candidates = new RegisterSet();
   /** Those that may be taken where what they have is kept elsewhere. */
@@ -284,52 +302,36 @@ class FileSets {
   /** Of `LaneWords`. */
   readonly #firstWord: number;
   readonly #plan: RegisterPlan;
-  readonly #used: RegisterSet;
-  readonly #free = new RegisterSet();
+  /** Those that the application never uses; it does not matter what the plan lets payloads have of them. */
+  readonly #unused: RegisterSet;
   readonly #pending = new RegisterSet();
-  readonly #additional: Readonly<Record<Search['limit'], RegisterSet>>;
-  /** What all kernels can have that run the code; one of them may use more than others are launched with. */
-  readonly #within: Readonly<Record<Search['limit'], RegisterSet>>;
+  #isAnyPending = false;
+  readonly #masks: Readonly<Record<Search['limit'], Map<PayloadForm, FileMasks>>> = {
+    ...{ granted: new Map(), growable: new Map(), most: new Map() },
+  };
   readonly #reserved = new RegisterSet();
-  /** What of VCC is free: for points that have nothing else to begin with. */
-  readonly #freeVcc = new RegisterSet();
+  #live: LaneWords | undefined;
 
   constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
-    const { used, granted, growable, most } = plan[file];
     this.#file = file;
     this.#firstWord = registerNumber(file, 0) / 32;
     this.#plan = plan;
-    this.unused = RegisterSet.range(used, 256);
-    this.#used = RegisterSet.range(0, used);
-    const ends = { granted, growable: Math.max(granted, growable), most: Math.max(granted, growable, most) };
-    const setsFrom = (first: number): Readonly<Record<Search['limit'], RegisterSet>> => ({
-      granted: RegisterSet.range(first, ends.granted),
-      growable: RegisterSet.range(first, ends.growable),
-      most: RegisterSet.range(first, ends.most),
-    });
-    this.#additional = setsFrom(used);
-    this.#within = setsFrom(0);
-    for (const range of plan.reserved) {
-      if (range.file === file) this.#reserved.addRange(range.first, range.first + range.dwords);
-    }
+    this.#unused = RegisterSet.range(plan[file].used, 256);
+    this.#addOwn(this.#reserved, plan.reserved);
   }
 
-  read({ words, wordCount }: LaneWords, isAllPending: boolean): void {
-    const first = this.#firstWord;
-    this.#free.assignAbsent(words, first);
-    this.#free.remove(this.unused);
-    this.freeInAll.assignAbsent(words, wordCount + first);
-    this.freeInAll.add(this.unused);
-    this.#pending.clear();
-    if (isAllPending) this.#pending.addRange(0, this.#plan[this.#file].used);
-    if (this.#file !== 'scalar') return;
-    this.#freeVcc.assignAbsent(words, first);
-    this.#freeVcc.keep(VCC);
-    if (isAllPending) this.#pending.add(VCC);
+  read(live: LaneWords, isAllPending: boolean): void {
+    this.#live = live;
+    if (this.#isAnyPending) this.#pending.clear();
+    this.#isAnyPending = isAllPending;
+    if (!isAllPending) return;
+    this.#pending.addRange(0, this.#plan[this.#file].used);
+    if (this.#file === 'scalar') this.#pending.add(VCC);
   }
 
   addPending(register: number): void {
     this.#pending.addAt(register);
+    this.#isAnyPending = true;
   }
 
   /**
@@ -337,31 +339,78 @@ class FileSets {
    * changes for the application are none.
    */
   choose({ limit, takesInFlight, borrowsFirstLanes, borrowsScalars, home }: Search, form: PayloadForm): void {
-    this.candidates.copy(this.#free);
-    this.#restrict(this.candidates, limit, form, home !== 'none');
-    if (!takesInFlight) this.candidates.remove(this.#pending);
+    const masks = this.#masksOf(limit, form);
+    const { words } = this.#live!;
+    this.candidates.assignAbsent(words, this.#firstWord, masks.used);
+    this.candidates.add(masks.additional);
+    if (home !== 'none') this.candidates.addAbsent(words, this.#firstWord, masks.vcc);
+    const leavesPending = !takesInFlight && this.#isAnyPending;
+    if (leavesPending) this.candidates.remove(this.#pending);
     if (!borrowsFirstLanes && !borrowsScalars && home === 'none') return;
-    this.borrowable.copy(this.#used);
-    this.#restrict(this.borrowable, limit, form, false);
-    if (!takesInFlight) this.borrowable.remove(this.#pending);
+    this.borrowable.copy(masks.borrowable);
+    if (leavesPending) this.borrowable.remove(this.#pending);
   }
 
-  #restrict(
-    set: RegisterSet,
-    limit: Search['limit'],
-    { readsPhysical, writesPhysical }: PayloadForm,
-    takesVcc: boolean,
-  ): void {
-    set.add(this.#additional[limit]);
-    set.keep(this.#within[limit]);
-    if (takesVcc) set.add(this.#freeVcc);
-    set.remove(this.#reserved);
-    for (const ranges of [readsPhysical, writesPhysical]) {
-      for (const { file, first, dwords } of ranges) {
-        if (file === this.#file) set.removeRange(first, first + dwords);
-      }
-    }
+  /** Leaves those in a set that are free in lanes that are off, too. */
+  keepFreeInAll(set: RegisterSet): void {
+    const { words, wordCount } = this.#live!;
+    set.keepAbsent(words, wordCount + this.#firstWord, this.#unused);
   }
+
+  #masksOf(limit: Search['limit'], form: PayloadForm): FileMasks {
+    const known = this.#masks[limit];
+    let masks = known.get(form);
+    if (!masks) {
+      masks = this.#findMasks(limit, form);
+      known.set(form, masks);
+    }
+    return masks;
+  }
+
+  #findMasks(limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): FileMasks {
+    const { used, granted, growable, most } = this.#plan[this.#file];
+    const ends = { granted, growable: Math.max(granted, growable), most: Math.max(granted, growable, most) };
+    // What all kernels can have that run the code; one of them may use more than others are launched with.
+    const end = ends[limit];
+    const taken = new RegisterSet();
+    taken.copy(this.#reserved);
+    this.#addOwn(taken, readsPhysical);
+    this.#addOwn(taken, writesPhysical);
+    const rangeOf = (first: number, behind: number): RegisterSet => {
+      const set = RegisterSet.range(first, behind);
+      set.remove(taken);
+      return set;
+    };
+    const vcc = new RegisterSet();
+    if (this.#file === 'scalar') vcc.copy(VCC);
+    vcc.remove(taken);
+    return {
+      ...{ used: rangeOf(0, Math.min(used, end)), additional: rangeOf(used, end), vcc, borrowable: rangeOf(0, end) },
+    };
+  }
+
+  /** Registers of this file. */
+  #addOwn(set: RegisterSet, ranges: readonly PhysicalRange[]): void {
+    for (const { file, first, dwords } of ranges) if (file === this.#file) set.addRange(first, first + dwords);
+  }
+}
+
+type PlanFiles = Readonly<Record<VirtualRegister['file'], FileSets>>;
+
+const filesOfPlans = new WeakMap<RegisterPlan, PlanFiles>();
+
+/** What they hold of a point lasts no longer than one allocation. */
+function filesOf(plan: RegisterPlan): PlanFiles {
+  let files = filesOfPlans.get(plan);
+  if (!files) {
+    files = {
+      scalar: new FileSets('scalar', plan),
+      vector: new FileSets('vector', plan),
+      accumulator: new FileSets('accumulator', plan),
+    };
+    filesOfPlans.set(plan, files);
+  }
+  return files;
 }
 
 const dwordsOf = ({ registers }: PayloadForm, file: VirtualRegister['file']): number =>
@@ -387,7 +436,8 @@ function savesAt({ isSccLive, gprIndexing }: PointState, live: LaneWords, clobbe
 }
 
 function holds(ranges: readonly PhysicalRange[], register: number): boolean {
-  for (const { file, first, dwords } of ranges) {
+  for (let i = 0; i < ranges.length; i++) {
+    const { file, first, dwords } = ranges[i]!;
     const from = registerNumber(file, first);
     if (from <= register && register < from + dwords) return true;
   }
@@ -402,16 +452,18 @@ function waitsFor(
 ): ReadonlyMap<WaitCounter, number> {
   if (inFlight.length === 0 && unknownInFlight.size === 0) return NO_WAITS;
   let waits: Map<WaitCounter, number> | undefined;
-  for (const { register, counter, left, access } of inFlight) {
+  for (let i = 0; i < inFlight.length; i++) {
+    const { register, counter, left, access } = inFlight[i]!;
     const isWritten = holds(ranges, register) || holds(writesPhysical, register);
     if (!isWritten && (access === 'read' || !holds(readsPhysical, register))) continue;
     waits ??= new Map();
     waits.set(counter, Math.min(left, waits.get(counter) ?? left));
   }
+  if (unknownInFlight.size === 0) return waits ?? NO_WAITS;
   // No access loads EXEC.
   const isOfApplication = ({ file, first }: PhysicalRange): boolean =>
     first < plan[file].used || (file === 'scalar' && first >= SGPR_VCC_LO && first < SGPR_EXEC_LO);
-  if (unknownInFlight.size > 0 && [readsPhysical, writesPhysical, ranges].some((each) => each.some(isOfApplication))) {
+  if ([readsPhysical, writesPhysical, ranges].some((each) => each.some(isOfApplication))) {
     waits ??= new Map();
     for (const counter of unknownInFlight) waits.set(counter, 0);
   }

@@ -26,6 +26,8 @@ export interface PayloadForm {
   readonly borrowing: Borrowing;
   /** In the order in which they are given physical registers: large ones first. */
   readonly registers: readonly VirtualRegister[];
+  /** Those that registers are of. */
+  readonly files: readonly VirtualRegister['file'][];
   /** For each register those of the earlier ones that need other physical registers, by position. */
   readonly conflicts: readonly (readonly number[])[];
   readonly readsPhysical: readonly PhysicalRange[];
@@ -103,6 +105,7 @@ function formOf(payload: Payload, borrowing: Borrowing): PayloadForm {
     payload,
     borrowing,
     registers,
+    files: [...new Set(registers.map(({ file }) => file))],
     conflicts: conflictsOf(payload, lines, registers),
     readsPhysical: lines.flatMap(({ effects }) => effects.readsPhysical),
     writesPhysical: lines.flatMap(({ effects }) => effects.writesPhysical),

@@ -18,9 +18,19 @@ export class RegisterSet {
     this.#words.fill(0);
   }
 
-  /** The set becomes that of registers whose bit is 0; bit 0 of word `first` is that of register 0. */
-  assignAbsent(words: Int32Array, first: number): void {
-    for (let i = 0; i < WORDS; i++) this.#words[i] = ~words[first + i]!;
+  /** The set becomes those of `of` whose bit is 0; bit 0 of word `first` is that of register 0. */
+  assignAbsent(words: Int32Array, first: number, of: RegisterSet): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i] = ~words[first + i]! & of.#words[i]!;
+  }
+
+  /** Adds those of `of` whose bit is 0. */
+  addAbsent(words: Int32Array, first: number, of: RegisterSet): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i]! |= ~words[first + i]! & of.#words[i]!;
+  }
+
+  /** Leaves those whose bit is 0, and those that are in `others`. */
+  keepAbsent(words: Int32Array, first: number, others: RegisterSet): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i]! &= ~words[first + i]! | others.#words[i]!;
   }
 
   copy(other: RegisterSet): void {

@@ -52,7 +52,9 @@ export class CoverageCount {
 
   serve(by: PointClass, counts: Readonly<Record<Purpose, number>>): void {
     this.served[by]++;
-    for (const purpose of ['body', 'save', 'wait'] as const) this.payload[purpose] += counts[purpose];
+    this.payload.body += counts.body;
+    this.payload.save += counts.save;
+    this.payload.wait += counts.wait;
   }
 
   refuse(reason: string): void {

@@ -10,6 +10,7 @@ import type { StepEdit } from '../layout/compose.ts';
 import { Allocator, type PayloadAllocation, type Refusal } from '../machine/allocate.ts';
 import type { Payload, PhysicalRange } from '../machine/machine-code.ts';
 import { payloadEffects } from '../machine/payload-effects.ts';
+import type { RegisterPlan } from '../machine/register-plan.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
 import { type Insertions, type Replacement, SIDES, type Side } from '../tool/insertions.ts';
@@ -35,7 +36,7 @@ interface FunctionPoints {
   /** What hooks read that is not kept for the whole kernel. */
   readonly reads: Map<HookCode, readonly PhysicalRange[]>;
   readonly allocators: Map<HookCode, Allocator>;
-  readonly needs: { scalar: number; vector: number; accumulator: number };
+  readonly needs: KernelNeeds;
   /** Code of hooks that reads nothing which is not kept. */
   readonly readsNothing: Set<PointHook['codes']>;
   /** The one whose needs were looked at last. */
@@ -55,9 +56,11 @@ export class PointPayloads {
   readonly #count = new CoverageCount();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
   #needs: ReadonlyMap<KernelRegisters, KernelNeeds> | undefined;
-  /** Each step is asked for several times in a row. */
-  #last: { readonly step: AmdgpuStep; readonly points: FunctionPoints } | undefined;
+  /** Steps in a row are of one function. */
+  #last: FunctionPoints | undefined;
   readonly #payloads = new HookPayloads();
+  /** Functions with equal payloads and plans have one. */
+  readonly #allocators = new Map<readonly Payload[], Map<RegisterPlan, Allocator>>();
 
   /** Entries of functions that lack a point without which results are wrong. */
   readonly lacking = new Set<number>();
@@ -135,7 +138,8 @@ export class PointPayloads {
     if (!step) return undefined;
     const edit: { -readonly [K in keyof StepEdit]: StepEdit[K] } = {};
     let isEdited = false;
-    for (const side of SIDES) {
+    for (let i = 0; i < SIDES.length; i++) {
+      const side = SIDES[i]!;
       const hooks = this.#insertions.take(side, address);
       if (!hooks) continue;
       isEdited = true;
@@ -217,10 +221,7 @@ export class PointPayloads {
       all = new Map(this.plans.kernels.map((each) => [each, { scalar: 0, vector: 0, accumulator: 0 }]));
       for (const { lifted, needs } of this.#functions.values()) {
         for (const kernel of this.plans.kernelsOf(lifted)) {
-          const most = all.get(kernel)!;
-          most.scalar = Math.max(most.scalar, needs.scalar);
-          most.vector = Math.max(most.vector, needs.vector);
-          most.accumulator = Math.max(most.accumulator, needs.accumulator);
+          raise(all.get(kernel)!, needs);
         }
       }
       this.#needs = all;
@@ -272,9 +273,7 @@ export class PointPayloads {
       return undefined;
     }
     if (points.allocation !== allocation) {
-      for (const file of ['scalar', 'vector', 'accumulator'] as const) {
-        points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
-      }
+      raise(points.needs, allocation.needs);
       points.allocation = allocation;
     }
     const { envelope } = this.#payloadsOf(points, hook.codes[choice - 1]!, step)[allocation.choice]!;
@@ -290,9 +289,17 @@ export class PointPayloads {
     const { lifted, allocators } = points;
     let allocator = allocators.get(code);
     if (!allocator) {
-      allocator = new Allocator(this.#payloadsOf(points, code, step), this.plans.planOf(lifted));
+      allocator = this.#allocatorOf(this.#payloadsOf(points, code, step), this.plans.planOf(lifted));
       allocators.set(code, allocator);
     }
+    return allocator;
+  }
+
+  #allocatorOf(payloads: readonly Payload[], plan: RegisterPlan): Allocator {
+    const byPlan = this.#allocators.get(payloads) ?? new Map<RegisterPlan, Allocator>();
+    this.#allocators.set(payloads, byPlan);
+    const allocator = byPlan.get(plan) ?? new Allocator(payloads, plan);
+    byPlan.set(plan, allocator);
     return allocator;
   }
 
@@ -307,15 +314,13 @@ export class PointPayloads {
   }
 
   #pointsOf(step: AmdgpuStep): FunctionPoints {
-    if (this.#last?.step === step) return this.#last.points;
-    const points = this.#newPointsOf(step);
-    this.#last = { step, points };
-    return points;
-  }
-
-  #newPointsOf(step: AmdgpuStep): FunctionPoints {
     const lifted = this.#lifted.functionOf(step);
     assert(lifted, () => `the instruction at ${step.offset} belongs to a function`);
+    if (this.#last?.lifted !== lifted) this.#last = this.#pointsIn(lifted);
+    return this.#last;
+  }
+
+  #pointsIn(lifted: LiftedFunction): FunctionPoints {
     let points = this.#functions.get(lifted);
     if (!points) {
       points = {
@@ -332,6 +337,13 @@ export class PointPayloads {
     }
     return points;
   }
+}
+
+/** Each number becomes at least what is needed. */
+function raise(numbers: KernelNeeds, needed: Readonly<KernelNeeds>): void {
+  numbers.scalar = Math.max(numbers.scalar, needed.scalar);
+  numbers.vector = Math.max(numbers.vector, needed.vector);
+  numbers.accumulator = Math.max(numbers.accumulator, needed.accumulator);
 }
 
 /** The most costly way in which a register of the payload was found. */

@@ -30,6 +30,8 @@ export class RegisterPlans {
   readonly #byKernel = new Map<Kernel, KernelRegisters>();
   readonly #byName = new Map<string, KernelRegisters>();
   readonly #plans = new Map<LiftedFunction, RegisterPlan>();
+  /** By what they say: those that are equal are one object. */
+  readonly #equalPlans = new Map<string, RegisterPlan>();
   readonly #kernelsOf = new Map<LiftedFunction, KernelRegisters[]>();
 
   /** No payload may have these. */
@@ -138,7 +140,10 @@ export class RegisterPlans {
     return this.#kernelsOf.get(lifted) ?? [];
   }
 
-  /** For code that no kernel is known to reach only what is dead there may be taken. */
+  /**
+   * Functions with equal plans have one object. For code that no kernel is known to reach only what is dead
+   * there may be taken.
+   */
   planOf(lifted: LiftedFunction): RegisterPlan {
     let plan = this.#plans.get(lifted);
     if (!plan) {
@@ -161,11 +166,28 @@ export class RegisterPlans {
       });
       const kept = this.persistentOf(lifted)?.close();
       const reserved = kept ? [...this.reserved, ...kept] : this.reserved;
-      plan = { ...limits, reserved, memory: this.#memory.get(lifted) };
+      plan = this.#one({ ...limits, reserved, memory: this.#memory.get(lifted) });
       this.#plans.set(lifted, plan);
     }
     return plan;
   }
+
+  #one(plan: RegisterPlan): RegisterPlan {
+    const { memory } = plan;
+    // Few functions need memory, and each has its own.
+    if (typeof memory === 'object') return plan;
+    const key = textOf(plan);
+    const known = this.#equalPlans.get(key) ?? plan;
+    this.#equalPlans.set(key, known);
+    return known;
+  }
+}
+
+function textOf({ scalar, vector, accumulator, reserved, memory = '' }: RegisterPlan): string {
+  const limits = [scalar, vector, accumulator].map(({ used, granted, growable, most }) => {
+    return `${used} ${granted} ${growable} ${most}`;
+  });
+  return `${limits}; ${reserved.map(({ file, first, dwords }) => `${file} ${first} ${dwords}`)}; ${memory}`;
 }
 
 const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };
@@ -186,17 +208,19 @@ function usedRegisters({ blocks }: LiftedFunction): Files<number> {
   const most = { scalar: 0, vector: 0, accumulator: 0 };
   const first = blocks[0]?.instructions[0];
   const special = first ? firstSpecial(first.instruction.target.processor) : 0;
-  const use = (range: RegisterRange): void => {
-    const { file } = range;
-    if (file !== 'scalar' || range.first < special) most[file] = Math.max(most[file], range.first + range.dwords);
+  const use = (ranges: readonly RegisterRange[]): void => {
+    for (let i = 0; i < ranges.length; i++) {
+      const { file, first: from, dwords } = ranges[i]!;
+      if (file !== 'scalar' || from < special) most[file] = Math.max(most[file], from + dwords);
+    }
   };
   for (const { instructions } of blocks) {
-    for (const { effects } of instructions) {
-      effects.reads.forEach(use);
-      effects.writes.forEach(use);
-      for (const files of [effects.readsAnyOf, effects.writesAnyOf]) {
-        for (const file of files) most[file] = Number.POSITIVE_INFINITY;
-      }
+    for (let i = 0; i < instructions.length; i++) {
+      const { reads, writes, readsAnyOf, writesAnyOf } = instructions[i]!.effects;
+      use(reads);
+      use(writes);
+      if (readsAnyOf.size > 0) for (const file of readsAnyOf) most[file] = Number.POSITIVE_INFINITY;
+      if (writesAnyOf.size > 0) for (const file of writesAnyOf) most[file] = Number.POSITIVE_INFINITY;
     }
   }
   return most;

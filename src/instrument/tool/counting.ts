@@ -26,15 +26,21 @@ export const countHook = (counters: Counters, index: number, amount: Amount): Po
 const known = new WeakMap<Counters, Map<Amount, readonly HookCode[]>>();
 
 function codesFor(counters: Counters, amount: Amount): readonly HookCode[] {
-  const byAmount = known.get(counters) ?? new Map<Amount, readonly HookCode[]>();
-  known.set(counters, byAmount);
-  const codes = byAmount.get(amount) ?? [
-    hookCode((b) => {
-      const sum = b.variable(counters.symbol, { pointLiteral: 0 });
-      b.atomic('add', sum, b.pack(amountIn(b, amount), b.constant(0)));
-    }),
-  ];
-  byAmount.set(amount, codes);
+  let byAmount = known.get(counters);
+  if (!byAmount) {
+    byAmount = new Map();
+    known.set(counters, byAmount);
+  }
+  let codes = byAmount.get(amount);
+  if (!codes) {
+    codes = [
+      hookCode((b) => {
+        const sum = b.variable(counters.symbol, { pointLiteral: 0 });
+        b.atomic('add', sum, b.pack(amountIn(b, amount), b.constant(0)));
+      }),
+    ];
+    byAmount.set(amount, codes);
+  }
   return codes;
 }
 

@@ -61,10 +61,10 @@ export class Insertions {
   /** All hooks that are there; those that stand in place of an instruction count as before it. */
   forEach(visit: (address: number, side: Side, hook: PointHook) => void): void {
     for (const side of SIDES) {
-      for (const [address, hooks] of this.#hooks[side]) {
+      this.#hooks[side].forEach((hooks, address) => {
         if (Array.isArray(hooks)) for (const hook of hooks) visit(address, side, hook);
         else visit(address, side, hooks);
-      }
+      });
     }
     for (const [address, replacement] of this.#replacements) {
       if (replacement.kind === 'replaced') visit(address, 'before', replacement.hook);

@@ -90,7 +90,8 @@ function toolFunction(lifted: LiftedFunction, lines: LineTable): ToolFunction {
     const block = { function: made, index: number, instructions, next: undefined, target: undefined, leaves };
     for (const step of original.instructions) {
       const { offset: address } = step;
-      instructions.push({ address, step, block, index: index++, line: lines.lineAt(BigInt(address)) });
+      const line = lines.isEmpty ? undefined : lines.lineAt(BigInt(address));
+      instructions.push({ address, step, block, index: index++, line });
     }
     known.set(original, block);
     blocks.push(block);

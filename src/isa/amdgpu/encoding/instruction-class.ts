@@ -87,6 +87,14 @@ function isLaneAccess({ operands }: Row): boolean {
  * Whether an instruction runs once for the wave, whatever EXEC says: scalar instructions and lane accesses.
  */
 export function runsOncePerWave(row: Row): boolean {
-  const kind = instructionClass(row);
-  return !VECTOR_CLASSES.has(kind) || (kind === 'valu' && isLaneAccess(row));
+  let isOnce = oncePerWave.get(row);
+  if (isOnce === undefined) {
+    const kind = instructionClass(row);
+    isOnce = !VECTOR_CLASSES.has(kind) || (kind === 'valu' && isLaneAccess(row));
+    oncePerWave.set(row, isOnce);
+  }
+  return isOnce;
 }
+
+/** Tools ask it of every instruction. */
+const oncePerWave = new WeakMap<Row, boolean>();
