@@ -22,12 +22,19 @@ interface Interval {
   last: number;
 }
 
-/** Undefined where the rows do not suffice. */
-export function allocate(code: LinearCode): RowAllocation | undefined {
+/**
+ * Where the rows do not suffice: registers that have to go elsewhere, of those that may; none where that is
+ * not enough either.
+ */
+export function allocate(
+  code: LinearCode,
+  mayGo: (register: FunctionRegister) => boolean,
+): RowAllocation | { readonly spilled: readonly FunctionRegister[] } {
   const intervals = intervalsOf(code);
   const pool = new RowPool();
   const rows = new Map<number, RegisterOperand>();
   const active: Interval[] = [];
+  const spilled: FunctionRegister[] = [];
   for (const interval of intervals) {
     // The oldest that end stand anywhere: few are active at a time.
     for (let i = active.length - 1; i >= 0; i--) {
@@ -37,11 +44,22 @@ export function allocate(code: LinearCode): RowAllocation | undefined {
       active[i] = active.at(-1)!;
       active.pop();
     }
-    const place = pool.take(interval.register.dwords);
-    if (!place) return undefined;
-    rows.set(interval.register.id, place);
     active.push(interval);
+    let place = pool.take(interval.register.dwords);
+    while (!place) {
+      // Who is needed last makes room.
+      const candidates = active.filter(({ register }) => mayGo(register));
+      if (candidates.length === 0) return { spilled: [] };
+      const latest = candidates.reduce((a, b) => (a.last >= b.last ? a : b));
+      active.splice(active.indexOf(latest), 1);
+      spilled.push(latest.register);
+      if (latest === interval) break;
+      pool.free(rows.get(latest.register.id)!);
+      place = pool.take(interval.register.dwords);
+    }
+    if (place) rows.set(interval.register.id, place);
   }
+  if (spilled.length > 0) return { spilled };
   return { rows, vectorRows: pool.used('vector'), accumulatorRows: pool.used('accumulator') };
 }
 

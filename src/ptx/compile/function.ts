@@ -11,7 +11,7 @@ import { callerPrologue, functionEpilogue } from './calls.ts';
 import { blocksOf } from './flatten.ts';
 import { Frame } from './frame.ts';
 import { keepRegisters } from './keep.ts';
-import { type BodyParts, linearize } from './linearize.ts';
+import { type BodyParts, type LinearCode, linearize } from './linearize.ts';
 import { type Lir, lir } from './lir.ts';
 import { type PlacedCode, placeCode } from './place.ts';
 import { type DeclaredRegister, type ModuleNames, Scope } from './scope.ts';
@@ -23,6 +23,7 @@ import {
   type ParameterSlot,
   variableExtent,
 } from './signature.ts';
+import { Spills } from './spill.ts';
 
 export interface CompiledFunction {
   readonly code: PlacedCode;
@@ -103,7 +104,7 @@ class FunctionCompiler {
 
   compile(): CompiledFunction {
     const { source } = this.#module;
-    const { isEntry, name, offset, body } = this.#item;
+    const { body } = this.#item;
     const blocks = blocksOf(source, body!, this.#scope, {
       declareVariable: (scope, variable) => this.#declare(scope, variable),
       useStack: () => {
@@ -113,16 +114,28 @@ class FunctionCompiler {
     const forms = blocks.flatMap(({ code }) => code.map(({ form }) => form));
     const givesWay = forms.some(mayLook);
     const hasTurns = givesWay || forms.some(({ row }) => row.meeting !== undefined);
-    const linear = keepRegisters(linearize(this.#parts(hasTurns), blocks), this.#frame);
-    const allocation = allocate(linear);
-    if (!allocation) {
-      const what = `${isEntry ? 'kernel' : 'function'} '${name}' needs more than 512 registers at a time`;
-      throw source.error(offset, what, 'UNSUPPORTED');
-    }
+    const { linear, allocation } = this.#allocated(linearize(this.#parts(hasTurns), blocks));
     const frameBytes = this.#frame.sizeBytes;
     const hasOpenStack = this.#frame.top !== undefined || blocks.some(({ isCall }) => isCall);
     const code = placeCode(linear, allocation, frameBytes);
     return { code, allocation, frameBytes, calls: this.#calls, hasOpenStack, givesWay };
+  }
+
+  /** Registers that find no row go into the frame; what is left has fewer that live at a time. */
+  #allocated(code: LinearCode): { readonly linear: LinearCode; readonly allocation: RowAllocation } {
+    const spills = new Spills(this.#frame, (dwords) => this.#scope.temporary(dwords === 1 ? 'b32' : 'b64').register);
+    spills.fix(code);
+    for (let own = code; ; ) {
+      const linear = keepRegisters(own, this.#frame);
+      const allocation = allocate(linear, (register) => spills.mayGo(register));
+      if ('rows' in allocation) return { linear, allocation };
+      if (allocation.spilled.length === 0) {
+        const { isEntry, name, offset } = this.#item;
+        const what = `${isEntry ? 'kernel' : 'function'} '${name}' needs more registers than there are in an instruction`;
+        throw this.#module.source.error(offset, what, 'UNSUPPORTED');
+      }
+      own = spills.apply(own, allocation.spilled);
+    }
   }
 
   #parts(hasTurns: boolean): BodyParts {

@@ -96,10 +96,18 @@ class Warp {
     return false;
   }
 
-  /** Whether the instruction reads what the wave did with the one before. */
+  /** Whether the next instruction that computes reads what the wave did with the one before. */
   isPair(offset: number): boolean {
-    const found = readMachine(this.#code, offset);
-    return typeof found !== 'string' && found.instruction.opcode.startsWith('wave_voted');
+    // What it needs may come from the frame first.
+    for (let [at, left] = [offset, LANES]; left > 0; left--) {
+      const found = readMachine(this.#code, at);
+      if (typeof found === 'string') return false;
+      const { opcode } = found.instruction;
+      if (opcode.startsWith('wave_voted')) return true;
+      if (!opcode.startsWith('ld.local')) return false;
+      at += found.sizeBytes;
+    }
+    return false;
   }
 
   /** The active lanes wait for their turn, together, at the place that they have got to. */
