@@ -139,6 +139,7 @@ function exportOf(kernel: KernelSymbol): ExportInfo {
     bindingCount: parameters.filter(({ kind }) => kind === 'binding').length,
     constantCount: parameters.reduce((sum, each) => sum + constantWords(each), 0),
     parameters,
+    argumentsSizeBytes: Math.max(0, ...args.map(({ offsetBytes, sizeBytes }) => offsetBytes + sizeBytes)),
     workgroupSize: x === undefined ? undefined : [x, y, z],
     maxWorkgroupSize: metadata?.maxFlatWorkgroupSize ?? kernel.agent.info.maxWorkgroupSize,
     problem: metadata === undefined ? 'its metadata does not list it' : problemOf(args),

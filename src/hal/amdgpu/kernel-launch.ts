@@ -26,6 +26,8 @@ interface Place {
 export class LaunchTemplate {
   readonly launch: PreparedLaunch<KernelSymbol>;
   readonly #shape: Shape;
+  /** Whether each dispatch has a block of arguments of its own. */
+  readonly #isCustom: boolean;
   readonly #places: readonly Place[];
   /** The block with all that is not the dispatch's own. */
   readonly #block: Uint8Array;
@@ -34,9 +36,13 @@ export class LaunchTemplate {
 
   /** Throws USAGE and LIMIT_EXCEEDED where kernel or device do not take the launch. */
   constructor(target: LaunchTarget, kernel: KernelSymbol, command: DispatchCommand) {
-    const { workgroupSize, groups, dynamicGroupSizeBytes } = command;
+    const { workgroupSize, groups, dynamicGroupSizeBytes, customArguments } = command;
     this.#shape = { workgroupSize, groups, dynamicGroupSizeBytes };
-    const { places, argumentsSizeBytes } = placeArguments(kernel, argumentsOf(command));
+    this.#isCustom = customArguments !== undefined;
+    const { places, argumentsSizeBytes } =
+      customArguments === undefined
+        ? placeArguments(kernel, argumentsOf(command))
+        : { places: [], argumentsSizeBytes: customArguments.length };
     this.launch = prepareLaunch(target, kernel, {
       grid: groups.map((count, i) => count * workgroupSize[i]!),
       workgroup: workgroupSize,
@@ -61,9 +67,10 @@ export class LaunchTemplate {
     };
   }
 
-  fits({ workgroupSize, groups, dynamicGroupSizeBytes }: DispatchCommand): boolean {
+  fits({ workgroupSize, groups, dynamicGroupSizeBytes, customArguments }: DispatchCommand): boolean {
     const shape = this.#shape;
     return (
+      this.#isCustom === (customArguments !== undefined) &&
       shape.dynamicGroupSizeBytes === dynamicGroupSizeBytes &&
       shape.groups.every((count, i) => count === groups[i]) &&
       shape.workgroupSize.every((size, i) => size === workgroupSize[i])
@@ -76,9 +83,10 @@ export class LaunchTemplate {
   }
 
   /** A block of arguments without the bindings and the queue's address. */
-  withConstants({ constants }: DispatchCommand): Uint8Array {
+  withConstants({ constants, customArguments }: DispatchCommand): Uint8Array {
     const block = this.#block.slice();
     writeHidden(this.launch, new DataView(block.buffer), 0n);
+    if (customArguments !== undefined) block.set(customArguments);
     const bytes = new Uint8Array(constants.buffer, constants.byteOffset, constants.byteLength);
     for (const { kind, offsetBytes, sizeBytes, index } of this.#places) {
       if (kind === 'constant') block.set(bytes.subarray(index, index + sizeBytes), offsetBytes);
@@ -88,7 +96,7 @@ export class LaunchTemplate {
 
   /** Fills in the block of arguments; `queueAddress`: of the queue that the packet goes into. */
   write(
-    { bindings, constants }: DispatchCommand,
+    { bindings, constants, customArguments }: DispatchCommand,
     { bytes, data }: Pick<KernargRing, 'bytes' | 'data'>,
     start: number,
     queueAddress: bigint,
@@ -98,6 +106,7 @@ export class LaunchTemplate {
       this.#queueAddress = queueAddress;
     }
     bytes.set(this.#block, start);
+    if (customArguments !== undefined) bytes.set(customArguments, start);
     for (const { kind, offsetBytes, sizeBytes, index } of this.#places) {
       const at = start + offsetBytes;
       if (kind === 'binding') data.setBigUint64(at, rangeAddress(bindings[index]!), true);

@@ -32,6 +32,8 @@ export interface DispatchCommand<Code extends ExecutableCode = ExecutableCode> {
   readonly workgroupSize: readonly [number, number, number];
   readonly constants: Uint32Array;
   readonly bindings: readonly StorageRange[];
+  /** The block of arguments as it is, in place of constants and of the bindings' addresses. */
+  readonly customArguments?: Uint8Array | undefined;
   /** Group memory beyond that of the code. */
   readonly dynamicGroupSizeBytes: number;
 }

@@ -1,7 +1,7 @@
 /** What a dispatch asks for, held against what its code takes (iree_hal_device_queue_dispatch). */
 import type { DispatchCommand } from '../backend/command.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
-import type { ExecutableExport } from '../executables/executable.ts';
+import type { ExecutableExport, ExportInfo } from '../executables/executable.ts';
 import {
   type BufferRange,
   bufferRange,
@@ -24,6 +24,12 @@ export interface QueueDispatch<Ref = DirectRef> {
   /** 32-bit words: an array of integers from -2^31 to 2^32 - 1, or the bytes of a view, for floats. */
   readonly constants?: readonly number[] | ArrayBufferView;
   readonly bindings?: readonly Ref[];
+  /**
+   * The kernel's block of arguments as it is, in place of `constants`: as many bytes as all its parameters
+   * have, or a buffer that holds them when the dispatch begins. `bindings`, of any number, are then only what
+   * its addresses lead to.
+   */
+  readonly arguments?: ArrayBufferView | { readonly from: Ref };
   /** Group memory beyond that of the code. */
   readonly dynamicGroupSizeBytes?: number;
 }
@@ -33,6 +39,8 @@ export interface CheckedDispatch {
   readonly entry: ExecutableExport;
   readonly workgroupSize: Extent;
   readonly constants: Uint32Array;
+  /** Undefined also where a buffer has them. */
+  readonly customArguments: Uint8Array | undefined;
   readonly dynamicGroupSizeBytes: number;
 }
 
@@ -44,19 +52,40 @@ export function checkDispatch(options: QueueDispatch<unknown>, device: object): 
   const { entry, constants = [], bindings = [], dynamicGroupSizeBytes = 0 } = options;
   entry.executable.expectLive();
   if (entry.executable.device !== device) throw invalidArgument(`'${entry.name}' was loaded for another device`);
-  const { bindingCount, constantCount, name, problem } = entry.info;
-  if (problem !== undefined) throw new HalError('UNIMPLEMENTED', `'${name}' cannot be dispatched: ${problem}`);
-  if (bindings.length !== bindingCount) {
-    throw invalidArgument(`${bindings.length} bindings, '${name}' takes ${bindingCount}`);
-  }
   const words = wordsOf(constants);
-  if (words.length !== constantCount) {
-    throw invalidArgument(`${words.length} words of constants, '${name}' takes ${constantCount}`);
-  }
+  const customArguments = checkArguments(options, words.length);
+  if (options.arguments === undefined) checkCounts(entry.info, bindings.length, words.length);
   if (!Number.isInteger(dynamicGroupSizeBytes) || dynamicGroupSizeBytes < 0 || dynamicGroupSizeBytes > MAX_GRID_SIZE) {
     throw invalidArgument(`${dynamicGroupSizeBytes} bytes of group memory`);
   }
-  return { entry, workgroupSize: workgroupSize(options), constants: words, dynamicGroupSizeBytes };
+  return { entry, workgroupSize: workgroupSize(options), constants: words, customArguments, dynamicGroupSizeBytes };
+}
+
+function checkCounts(
+  { bindingCount, constantCount, name, problem }: ExportInfo,
+  bindings: number,
+  words: number,
+): void {
+  if (problem !== undefined) {
+    const hint = 'the option `arguments` takes a block of arguments as it is';
+    throw new HalError('UNIMPLEMENTED', `'${name}' cannot be dispatched: ${problem}`, { hint });
+  }
+  if (bindings !== bindingCount) throw invalidArgument(`${bindings} bindings, '${name}' takes ${bindingCount}`);
+  if (words !== constantCount) throw invalidArgument(`${words} words of constants, '${name}' takes ${constantCount}`);
+}
+
+/** A copy of the block of arguments that was given; undefined where none was, or a buffer has it. */
+function checkArguments({ entry, arguments: given }: QueueDispatch<unknown>, words: number): Uint8Array | undefined {
+  if (given === undefined) return undefined;
+  const { name, argumentsSizeBytes } = entry.info;
+  if (argumentsSizeBytes === undefined) {
+    throw new HalError('UNIMPLEMENTED', `'${name}' has no block of arguments: it takes bindings and constants`);
+  }
+  if (words > 0) throw invalidArgument(`'${name}' gets ${words} words of constants and a block of arguments as well`);
+  if (!ArrayBuffer.isView(given)) return undefined;
+  const { buffer, byteOffset, byteLength } = given;
+  if (byteLength === argumentsSizeBytes) return new Uint8Array(buffer, byteOffset, byteLength).slice();
+  throw invalidArgument(`${byteLength} bytes of arguments, '${name}' takes ${argumentsSizeBytes}`);
 }
 
 function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>): Extent {
@@ -125,6 +154,14 @@ export function groupCountsRange(ref: DirectRef, device: object): BufferRange {
   return range;
 }
 
+/** The range that holds a block of arguments. Throws as `groupCountsRange`. */
+function argumentsRange(ref: DirectRef, { info: { name, argumentsSizeBytes = 0 } }: ExecutableExport, device: object) {
+  const range = bufferRange(ref);
+  checkUse(range, device, 'dispatch-indirect-parameters', 'read');
+  if (range.sizeBytes >= argumentsSizeBytes) return range;
+  throw invalidArgument(`${range.sizeBytes} bytes of arguments, '${name}' takes ${argumentsSizeBytes}`);
+}
+
 /** What the memory holds when the dispatch begins. */
 export function readGroups(range: StorageRange, shape: CheckedDispatch): Extent {
   const bytes = bytesOfRange(range);
@@ -143,6 +180,9 @@ export class PreparedDispatch implements DispatchCommand, Retained {
   readonly ranges: readonly BufferRange[];
   /** Where workgroup counts are read when it begins. */
   readonly counts: BufferRange | undefined;
+  /** Where its block of arguments is read when it begins. */
+  readonly argumentsFrom: BufferRange | undefined;
+  customArguments: Uint8Array | undefined;
   groups: Extent;
   bindings: readonly StorageRange[] = NO_STORAGE;
 
@@ -153,11 +193,15 @@ export class PreparedDispatch implements DispatchCommand, Retained {
     this.entry = shape.entry;
     this.workgroupSize = shape.workgroupSize;
     this.constants = shape.constants;
+    this.customArguments = shape.customArguments;
     this.dynamicGroupSizeBytes = shape.dynamicGroupSizeBytes;
     this.ranges = (options.bindings ?? []).map(bufferRange);
     for (const range of this.ranges) checkUse(range, device, 'storage-read', 'read');
     const isIndirect = typeof groups === 'object' && 'from' in groups;
     this.counts = isIndirect ? groupCountsRange(groups.from, device) : undefined;
+    const { arguments: given } = options;
+    const from = given === undefined || ArrayBuffer.isView(given) ? undefined : given.from;
+    this.argumentsFrom = from && argumentsRange(from, this.entry, device);
     this.groups = isIndirect ? NO_GROUPS : directGroups(groups, shape);
   }
 
@@ -165,28 +209,40 @@ export class PreparedDispatch implements DispatchCommand, Retained {
   resolve(): DispatchCommand {
     if (this.counts !== undefined) this.groups = readGroups(storageOf(this.counts), this);
     this.bindings = this.ranges.map(storageOf);
+    if (this.argumentsFrom !== undefined) {
+      this.customArguments = bytesOfRange(storageOf(this.argumentsFrom)).slice(0, this.entry.info.argumentsSizeBytes);
+    }
     return this;
+  }
+
+  /** Whether memory is read when it begins, by the host. */
+  get isIndirect(): boolean {
+    return this.counts !== undefined || this.argumentsFrom !== undefined;
   }
 
   retain(): void {
     this.entry.executable.retain();
     this.counts?.buffer.allocation.retain();
+    this.argumentsFrom?.buffer.allocation.retain();
     for (const { buffer } of this.ranges) buffer.allocation.retain();
   }
 
   release(): void {
     this.entry.executable.release();
     this.counts?.buffer.allocation.release();
+    this.argumentsFrom?.buffer.allocation.release();
     for (const { buffer } of this.ranges) buffer.allocation.release();
   }
 
   pin(): void {
     this.counts?.buffer.allocation.pin();
+    this.argumentsFrom?.buffer.allocation.pin();
     for (const { buffer } of this.ranges) buffer.allocation.pin();
   }
 
   unpin(): void {
     this.counts?.buffer.allocation.unpin();
+    this.argumentsFrom?.buffer.allocation.unpin();
     for (const { buffer } of this.ranges) buffer.allocation.unpin();
   }
 }

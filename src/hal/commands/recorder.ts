@@ -117,7 +117,12 @@ export class CommandRecorder {
     return this.#record(() => {
       const dispatch = checkDispatch(options, this.#device);
       const bindings = (options.bindings ?? []).map((ref) => this.#ref(ref, 'storage-read', false));
-      const { groups } = options;
+      const { groups, arguments: given } = options;
+      if (given !== undefined && !ArrayBuffer.isView(given)) {
+        throw new HalError('UNIMPLEMENTED', 'a recorded dispatch whose arguments a buffer has', {
+          hint: 'a queue takes it, or give them when it is recorded, with bindings in slots',
+        });
+      }
       const isIndirect = typeof groups === 'object' && 'from' in groups;
       const counts = isIndirect ? this.#groupCounts(groups.from) : directGroups(groups, dispatch);
       const { parameters } = options.entry.info;

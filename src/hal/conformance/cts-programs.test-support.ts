@@ -1,7 +1,17 @@
 /** Command buffers: tables that do not fit, programs in programs, events that are used again. */
 import assert from 'node:assert/strict';
 import type { CommandRecorder } from '../commands/recorder.ts';
-import { bytesOf, executing, failureOf, type Group, repeated, someBytes, type World } from './cts.test-support.ts';
+import type { HalBuffer } from '../memory/buffer.ts';
+import {
+  type Body,
+  bytesOf,
+  executing,
+  failureOf,
+  type Group,
+  repeated,
+  someBytes,
+  type World,
+} from './cts.test-support.ts';
 
 const ONE = Uint8Array.of(1);
 const invalid = { status: 'INVALID_ARGUMENT' };
@@ -299,5 +309,102 @@ export const EventReuseTest: Group = {
       await late;
       assert.equal(event.isSet, false);
     }
+  },
+};
+
+/** The arguments of `mix`: two addresses, a factor and a count. */
+function mixArguments(input: HalBuffer, output: HalBuffer, factor: number, count: number): Uint8Array {
+  const view = new DataView(new ArrayBuffer(24));
+  for (const [i, { allocation }] of [input, output].entries()) {
+    view.setBigUint64(8 * i, allocation.storage.address!, true);
+  }
+  view.setUint32(16, factor, true);
+  view.setUint32(20, count, true);
+  return new Uint8Array(view.buffer);
+}
+
+const gpuCode = (body: Body) => ({ needs: ['execution', 'code-objects'] as const, body });
+
+export const CustomArgumentsTest: Group = {
+  ABlockAsItIs: gpuCode(async (world) => {
+    const { queue, otherQueue } = world;
+    const [input, output] = [await world.filled(Uint32Array.of(5, 6, 7, 8)), world.buffer(16)];
+    const dispatch = { entry: world.entry('mix'), groups: 1, workgroupSize: 64, bindings: [input, output] };
+    const block = mixArguments(input, output, 3, 4);
+    await queue.fill({ target: output, pattern: Uint8Array.of(0) });
+    const first = queue.dispatch({ ...dispatch, arguments: block });
+    block.fill(0xff);
+    await first;
+    await world.expect(output, Uint32Array.of(15, 18, 21, 24));
+    // With and without one in turn, and others behind packets of another queue.
+    const second = otherQueue.dispatch({ ...dispatch, constants: [1, 4] });
+    const third = queue.dispatch({ ...dispatch, arguments: mixArguments(input, output, 2, 1), waits: [second] });
+    await third;
+    await world.expect(output, Uint32Array.of(30, 24, 28, 32));
+  }),
+  ABlockOfABuffer: gpuCode(async (world) => {
+    const { queue } = world;
+    const [input, output] = [await world.filled(Uint32Array.of(1, 2, 3, 4)), world.buffer(16)];
+    const from = await world.filled(new Uint8Array(32));
+    const timeline = world.semaphore();
+    const dispatch = { entry: world.entry('mix'), groups: 1, workgroupSize: 64, bindings: [input, output] };
+    const zero = queue.fill({ target: output, pattern: Uint8Array.of(0) });
+    const end = queue.dispatch({ ...dispatch, arguments: { from: from.subspan(8) }, waits: [zero, timeline.at(1)] });
+    const contents = mixArguments(input, output, 10, 4);
+    queue.update({ target: from.subspan(8), contents, signals: [timeline.at(1)] });
+    await end;
+    await world.expect(output, Uint32Array.of(10, 20, 30, 40));
+    assert.throws(() => queue.dispatch({ ...dispatch, arguments: { from: from.subspan(12) } }), {
+      ...invalid,
+      message: /20 bytes of arguments, 'mix' takes 24/,
+    });
+    assert.throws(() => world.device.record({}, (all) => all.dispatch({ ...dispatch, arguments: { from } })), invalid);
+  }),
+  InCommandBuffers: gpuCode(async (world) => {
+    const [input, output] = [await world.filled(Uint32Array.of(1, 2, 3, 4)), world.buffer(16)];
+    const custom = mixArguments(input, output, 7, 4);
+    const dispatch = { entry: world.entry('mix'), groups: 1, workgroupSize: 64, arguments: custom };
+    for (const mode of [[], ['one-shot']] as const) {
+      using program = world.device.record({ slots: ['out'], mode }, (commands) =>
+        commands
+          .fill({ target: { slot: 'out' }, pattern: Uint8Array.of(0) })
+          .barrier()
+          .dispatch({ ...dispatch, bindings: [input, { slot: 'out' }] }),
+      );
+      await world.queue.execute({ commands: program, bindings: [output] });
+      await world.expect(output, Uint32Array.of(7, 14, 21, 28));
+    }
+  }),
+  WhatDoesNotFit: (world) => {
+    const dispatch = { entry: world.entry('mix'), groups: 1, workgroupSize: 64 };
+    const refuse = (options: object, expected: object) =>
+      assert.throws(() => world.queue.dispatch({ ...dispatch, ...options }), expected);
+    if (!world.subject.tags.includes('code-objects')) {
+      refuse({ arguments: new Uint8Array(24) }, { status: 'UNIMPLEMENTED', message: /no block of arguments/ });
+      return;
+    }
+    refuse({ arguments: new Uint8Array(23) }, { ...invalid, message: /23 bytes of arguments, 'mix' takes 24/ });
+    refuse({ arguments: new Uint8Array(24), constants: [1] }, { ...invalid, message: /1 words of constants and/ });
+    using other = world.device.allocate(24, { usage: 'transfer' });
+    refuse({ arguments: { from: other } }, { status: 'PERMISSION_DENIED' });
+  },
+};
+
+export const FlushTest: Group = {
+  WhatMayBeginHasBegun: async (world) => {
+    const { queue, otherQueue } = world;
+    const [gate, target] = [world.semaphore(), world.buffer(16)];
+    queue.flush();
+    const first = queue.fill({ target, pattern: ONE });
+    const later = otherQueue.barrier({ waits: [gate.at(1)] });
+    assert.equal(first.state, 'ready');
+    queue.flush();
+    assert.ok(['running', 'complete'].includes(first.state));
+    assert.equal(later.state, 'waiting');
+    gate.signal(1);
+    otherQueue.flush();
+    assert.ok(['running', 'complete'].includes(later.state));
+    await Promise.all([first, later]);
+    await world.expect(target, repeated([1], 16));
   },
 };

@@ -50,7 +50,7 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
     'hal/amdgpu/program/program.test.ts: spans take what there is room for, go on there, and become packets': `MakeHalKernargLayoutWithoutImplicitArgs`,
     'codeobject/hidden-arguments.test.ts: the block of version 5 has the layout of the specification': `MakeHalKernargLayoutWithImplicitArgs EmplaceHalKernargsWritesBindingsConstantsAndImplicitArgs`,
     'CTS ZeroLengthTest.GridsOfNoWorkgroups': `EmplacePacketPreservesZeroWorkgroupCounts`,
-    'none: arguments are bindings and constants': `EmplaceCustomKernargsCopiesRawBlob`,
+    'CTS CustomArgumentsTest.ABlockAsItIs': `EmplaceCustomKernargsCopiesRawBlob`,
   },
   'device/timestamp': {
     'hal/amdgpu/library/device-library.test.ts: times of dispatches are collected from their completion signals': `ProfileDispatchHarvestUsesTimestampRangeTarget EmplacesDispatchHarvestPacketAndKernargs ComputesHarvestKernargLayout`,

@@ -12,7 +12,10 @@ const SOURCES = path.resolve(import.meta.dirname, '../..');
 function isThere(place: string): boolean {
   if (place.startsWith('none: ')) return true;
   const [group, body] = place.startsWith('CTS ') ? place.slice(4).split('.') : [];
-  if (group !== undefined) return typeof { ...CTS_GROUPS, ...OWN_GROUPS }[group]?.[body!] !== 'string';
+  if (group !== undefined) {
+    const entry = { ...CTS_GROUPS, ...OWN_GROUPS }[group]?.[body!];
+    return entry !== undefined && typeof entry !== 'string';
+  }
   const [file, ...words] = place.split(': ');
   return readFileSync(path.join(SOURCES, file!), 'utf8').includes(words.join(': '));
 }

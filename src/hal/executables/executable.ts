@@ -28,6 +28,8 @@ export interface ExportInfo {
   readonly constantCount: number;
   /** In the order of the code. */
   readonly parameters: readonly ExportParameter[];
+  /** Of the block of arguments that a dispatch may give as it is; absent where code has no such block. */
+  readonly argumentsSizeBytes?: number | undefined;
   /** x, y, z; undefined where each dispatch says it. */
   readonly workgroupSize: readonly [number, number, number] | undefined;
   readonly maxWorkgroupSize: number;

@@ -270,9 +270,17 @@ export class HalQueue {
     this.#owner.topology.expectReach(this.deviceOrdinal, prepared.ranges);
     const info = this.#info('dispatch', options.label ?? options.entry.name);
     const run: Work['run'] = (done, order) => this.#begin(prepared.resolve(), info, done, order);
-    // Counts of workgroups are read by the host, when all that may write them is over.
-    const body = prepared.counts === undefined ? ({ run, kind: 'dispatch' } as const) : { run };
+    // Counts and arguments in memory are read by the host, when all that may write them is over.
+    const body = prepared.isIndirect ? { run } : ({ run, kind: 'dispatch' } as const);
     return this.#submitWork(info, options, [prepared], body, undefined);
+  }
+
+  /**
+   * Begins all operations of the device that may begin now, before it returns: packets are in the queues of
+   * GPUs then, and are not held for the next turn. Nothing else needs it, and nothing ends by it.
+   */
+  flush(): void {
+    this.#owner.scheduler.flush();
   }
 
   /**

@@ -246,6 +246,13 @@ export class Scheduler {
     return hasMoved;
   }
 
+  /** Begins all that may begin now; what it has done counts as done in the next turn. */
+  flush(): void {
+    let hasMoved = false;
+    while (this.#ready.length > this.#head) hasMoved = this.progress() || hasMoved;
+    this.#hasMoved ||= hasMoved;
+  }
+
   #takeReady(): Task | undefined {
     const count = this.#ready.length - this.#head;
     if (count === 0) return undefined;

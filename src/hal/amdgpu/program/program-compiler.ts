@@ -278,7 +278,9 @@ class ProgramCompiler {
   }
 
   #dispatch(command: Recorded<'dispatch'>, index: number): void {
-    const { dispatch, groups, bindings } = command;
+    const { dispatch, groups } = command;
+    // A block of arguments has the addresses of what is bound.
+    const bindings = dispatch.customArguments === undefined ? command.bindings : [];
     const isIndirect = 'offsetBytes' in groups;
     if (!isIndirect && groups.includes(0)) return;
     const layout = this.#target.layout(dispatch, isIndirect ? ANY_GROUPS : groups);
