@@ -57,9 +57,7 @@ export { describeOperation, HAL_STATUS, HalError, type HalStatus, type Operation
 export { type DeviceUri, formatDeviceUri, parseDeviceUri } from './core/uri.ts';
 export {
   DeviceReplay,
-  type QueueOperations,
   type RecordedCall,
-  type RecordedDevice,
   recordDevice,
 } from './devices/device-recorder.ts';
 export {

@@ -131,6 +131,58 @@ test('what is no constant of the code is refused, with what there is', async () 
   assert.throws(() => device.load(main), { status: 'INVALID_ARGUMENT', message: /undefined symbol 'tile'/ });
 });
 
+/** What the loader runs first: it stores seed + 1 to `target`. */
+const constructing = (target: string): string => `
+  .text
+  .p2align 8
+  .weak amdgcn.device.init
+  .protected amdgcn.device.init
+  .type amdgcn.device.init,@function
+amdgcn.device.init:
+${['seed', target]
+  .map(
+    (name, i) => `  s_getpc_b64 s[${2 + 2 * i}:${3 + 2 * i}]
+  s_add_u32 s${2 + 2 * i}, s${2 + 2 * i}, ${name}@rel32@lo+4
+  s_addc_u32 s${3 + 2 * i}, s${3 + 2 * i}, ${name}@rel32@hi+12`,
+  )
+  .join('\n')}
+  v_mov_b32 v0, 0
+  global_load_dword v1, v0, s[2:3]
+  s_waitcnt vmcnt(0)
+  v_add_u32 v1, 1, v1
+  global_store_dword v0, v1, s[4:5]
+  s_endpgm
+  .size amdgcn.device.init, .-amdgcn.device.init
+  .rodata
+  .p2align 6
+  .weak amdgcn.device.init.kd
+  .amdhsa_kernel amdgcn.device.init
+    .amdhsa_next_free_vgpr 2
+    .amdhsa_next_free_sgpr 8
+    .amdhsa_accum_offset 4
+  .end_amdhsa_kernel
+${variable('seed', '.globl', 5)}
+${variable('next', '.globl', 0)}
+  .section .init_array,"aw",@init_array
+  .p2align 3
+  .quad seed`;
+
+test('constants are there for constructors; what these or the linker write is none', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('amdgpu');
+  const told = /constant '\w+' of code does not keep the value that is given.* from a constructor.*no constant/s;
+  using code = device.load(assemble(constructing('next')), { constants: { seed: word(40) } });
+  assert.deepEqual([...new Int32Array(code.variable('next').read().buffer)], [41]);
+  const writing = assemble(constructing('seed'));
+  fails(() => device.load(writing, { constants: { seed: word(40) } }), 'INVALID_ARGUMENT', told);
+  const pointer =
+    '  .data\n  .p2align 3\n  .globl place\n  .type place,@object\nplace: .quad number\n  .size place, 8\n';
+  const linked = assemble(`${variable('number', '.globl', 1)}\n${pointer}`);
+  using plain = device.load(linked, { constants: { number: word(2) } });
+  assert.deepEqual([...new Int32Array(plain.variable('number').read().buffer)], [2]);
+  fails(() => device.load(linked, { constants: { place: Int32Array.of(1, 2) } }), 'INVALID_ARGUMENT', told);
+});
+
 test('variables of code are buffers, whose code lives as long as they do', async () => {
   using registry = createRegistry();
   const device = await registry.open('amdgpu');

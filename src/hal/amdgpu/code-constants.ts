@@ -38,6 +38,29 @@ export function setConstants(
   }
 }
 
+/**
+ * What code that is frozen made of its constants. Throws INVALID_ARGUMENT for one that is no constant: linking
+ * or a constructor has given its variable another value.
+ */
+export function expectConstants(
+  runtime: Runtime,
+  executable: Executable,
+  agent: Agent,
+  constants: ExecutableConstants,
+): void {
+  for (const [name, { buffer, byteOffset, byteLength }] of Object.entries(constants)) {
+    const symbol = executable.findSymbol(name, agent);
+    if (symbol?.kind !== 'variable') continue;
+    const found = runtime.view(symbol.address, byteLength);
+    const wanted = new Uint8Array(buffer, byteOffset, byteLength);
+    if (wanted.every((byte, i) => byte === found[i])) continue;
+    const what = `constant '${name}' of ${symbol.codeObject.name} does not keep the value that is given`;
+    throw invalidArgument(`${what}: it gets another one when the code is linked, or from a constructor`, {
+      hint: 'what holds an address, or is initialised by code, is no constant',
+    });
+  }
+}
+
 /** Returns the number of bytes. */
 function expectFit(symbol: VariableSymbol, { length }: Uint8Array): number {
   const { name, sizeBytes, binding } = symbol;

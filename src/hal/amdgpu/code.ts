@@ -18,7 +18,7 @@ import type { LoadRequest } from '../backend/backend.ts';
 import type { DispatchCommand } from '../backend/command.ts';
 import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
 import type { CodeVariable, ExecutableCode, ExportInfo, ExportParameter } from '../executables/executable.ts';
-import { isReadOnly, setConstants } from './code-constants.ts';
+import { expectConstants, isReadOnly, setConstants } from './code-constants.ts';
 
 /** Code of an executable on the GPUs of a logical device. */
 export class AmdgpuCode implements ExecutableCode {
@@ -106,6 +106,7 @@ export function loadCode(
       }
       for (const agent of agents) setConstants(runtime, executable, agent, constants);
       executable.freeze();
+      for (const agent of agents) expectConstants(runtime, executable, agent, constants);
       return new AmdgpuCode(runtime, executable, agents);
     });
   } catch (error) {

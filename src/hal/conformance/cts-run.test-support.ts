@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { DriverRegistry } from '../devices/driver.ts';
+import type { LogicalDevice } from '../devices/logical-device.ts';
 import type { HalExecutable } from '../executables/executable.ts';
 import { type Group, World } from './cts.test-support.ts';
 import * as core from './cts-core.test-support.ts';
@@ -34,17 +35,19 @@ export interface Axis {
   readonly path?: string;
   /** Whether command buffers name buffers by slots. */
   readonly isIndirect?: boolean;
+  /** What the bodies get in place of the device. */
+  readonly wrap?: (device: LogicalDevice) => LogicalDevice;
   /** Default: all. */
   readonly groups?: RegExp;
 }
 
 /** Runs the bodies on one device; after each of them nothing of it is left. */
 export function runSuite(subject: Subject, axis: Axis, registry: DriverRegistry): void {
-  const { name, parameters = '', path = '0', isIndirect = false, groups = /./ } = axis;
+  const { name, parameters = '', path = '0', isIndirect = false, groups = /./, wrap } = axis;
   after(() => registry[Symbol.dispose]());
   let loaded: HalExecutable | undefined;
   const uri = withParameters(subject.uri.replace('//0', `//${path}`), parameters);
-  const opened = registry.open(uri);
+  const opened = registry.open(uri).then((device) => wrap?.(device) ?? device);
   for (const [group, bodies] of Object.entries(GROUPS)) {
     if (!groups.test(group)) continue;
     for (const [body, entry] of Object.entries(bodies)) {

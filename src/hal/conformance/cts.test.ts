@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
+import { recordDevice } from '../devices/device-recorder.ts';
 import { CTS_NAMES } from './cts-names.test-support.ts';
 import { type Axis, CTS_GROUPS, OWN_GROUPS, runSuite } from './cts-run.test-support.ts';
 import { createRegistry, SUBJECTS, type TestThreads } from './subject.test-support.ts';
@@ -58,6 +59,11 @@ const AXES: readonly SubjectsAxis[] = [
     isIndirect: true,
     subjects: /gfx1100/,
     groups: ORDER,
+  },
+  {
+    name: 'recorded',
+    subjects: /local|gfx942/,
+    wrap: (device) => recordDevice(device, ({ method }) => assert.ok(method)),
   },
   { name: 'two GPUs', path: '1,0', subjects: /gfx90a/, gpus: 2 },
   {

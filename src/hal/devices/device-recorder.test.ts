@@ -1,6 +1,7 @@
 /** What a program does on one device, done once more on another one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { assembleFile } from '../../assembler/assemble-file.ts';
 import { conformanceModule } from '../conformance/kernels.test-support.ts';
 import { contentsOf } from '../conformance/readback.test-support.ts';
 import { conformanceCode, createRegistry } from '../conformance/subject.test-support.ts';
@@ -8,7 +9,7 @@ import { DeviceReplay, type RecordedCall, recordDevice } from './device-recorder
 import type { LogicalDevice } from './logical-device.ts';
 
 /** Transfers, a dispatch and a program that loops, on two queues. Returns what it wrote to. */
-async function pipeline(device: ReturnType<typeof recordDevice>, code: unknown) {
+async function pipeline(device: LogicalDevice, code: unknown) {
   const [first, second] = device.queues;
   const timeline = device.createSemaphore({ label: 'timeline' });
   const numbers = Int32Array.of(1, 2, 3, 4);
@@ -86,4 +87,51 @@ test('what no recorded call made is refused by name', async () => {
     status: 'INVALID_ARGUMENT',
     message: /a HalBuffer that no recorded call/,
   });
+});
+
+test('memory that comes from outside, by bytes or by address, is there once more', async () => {
+  using registry = createRegistry();
+  const calls: RecordedCall[] = [];
+  const local = await registry.open('local');
+  const recorded = recordDevice(local, (call) => calls.push(call));
+  const own = new SharedArrayBuffer(8);
+  new Uint8Array(own).fill(3);
+  const imported = recorded.importBuffer(own, { usage: ['default', 'mapping'] });
+  await recorded.queue(1).fill({ target: imported.subspan(0, 4), pattern: Uint8Array.of(9) });
+  const replay = await replayed(calls, await registry.open('local?seed=1'));
+  assert.deepEqual([...replay.of(imported).read()], [9, 9, 9, 9, 3, 3, 3, 3]);
+  new Uint8Array(own).fill(0);
+  assert.deepEqual([...replay.of(imported).read()], [9, 9, 9, 9, 3, 3, 3, 3], 'it has its own memory');
+
+  calls.length = 0;
+  const gpu = await registry.open('amdgpu');
+  const recordedGpu = recordDevice(gpu, (call) => calls.push(call));
+  const other = await registry.open('amdgpu');
+  other.allocate(1000);
+  const owner = recordedGpu.allocate(64, { usage: ['default', 'sharing-export'] });
+  using exported = owner.export();
+  const part = recordedGpu.importBuffer({ address: exported.address! + 32n, sizeBytes: 16 });
+  await recordedGpu.queuesOf(0)[0]!.fill({ target: owner, pattern: Uint8Array.of(1) });
+  await recordedGpu.queue().fill({ target: part, pattern: Uint8Array.of(2) });
+  const second = await replayed(calls, other);
+  assert.deepEqual(await contentsOf(other, second.of(owner)), await contentsOf(gpu, owner));
+  const foreign = gpu.allocate(64, { usage: ['default', 'sharing-export'] });
+  using foreignMemory = foreign.export();
+  calls.length = 0;
+  recordedGpu.importBuffer({ address: foreignMemory.address!, sizeBytes: 64 });
+  await assert.rejects(replayed(calls, await registry.open('amdgpu')), { status: 'INVALID_ARGUMENT' });
+});
+
+test('variables of code are those of the code that stands for it', async () => {
+  using registry = createRegistry();
+  const calls: RecordedCall[] = [];
+  const source = '.data\n.globl number\n.type number,@object\nnumber: .long 5\n.size number, 4\n';
+  const code = assembleFile(source, { processor: 'gfx90a', file: 'number.s' });
+  const recorded = recordDevice(await registry.open('amdgpu'), (call) => calls.push(call));
+  const loaded = recorded.load(code);
+  const variable = loaded.variable('number');
+  await recorded.queue().fill({ target: variable, pattern: Uint8Array.of(7) });
+  const other = await registry.open('amdgpu?queues=3');
+  const replay = await replayed(calls, other);
+  assert.deepEqual(await contentsOf(other, replay.of(loaded).variable('number')), new Uint8Array(4).fill(7));
 });

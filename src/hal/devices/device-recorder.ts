@@ -6,15 +6,23 @@ import { CommandBuffer } from '../commands/command-buffer.ts';
 import type { CommandRecorder } from '../commands/recorder.ts';
 import { Semaphore, Timepoint } from '../core/semaphore.ts';
 import { invalidArgument } from '../core/status.ts';
-import { ExecutableExport, HalExecutable } from '../executables/executable.ts';
+import { ExecutableExport, HalExecutable, type VariableOrigin, variableOf } from '../executables/executable.ts';
 import { type BufferAllocation, HalBuffer } from '../memory/buffer.ts';
 import { HalPool } from '../memory/pools/pool.ts';
 import type { HalQueue } from '../queues/queue.ts';
 import { Submission } from '../queues/submission.ts';
 import type { LogicalDevice } from './logical-device.ts';
 
-const DEVICE_METHODS = ['allocate', 'createEvent', 'createPool', 'createSemaphore', 'load', 'record'] as const;
-const QUEUE_METHODS = [
+const DEVICE_METHODS: ReadonlySet<PropertyKey> = new Set<keyof LogicalDevice>([
+  'allocate',
+  'createEvent',
+  'createPool',
+  'createSemaphore',
+  'importBuffer',
+  'load',
+  'record',
+]);
+const QUEUE_METHODS: ReadonlySet<PropertyKey> = new Set<keyof HalQueue>([
   'alloca',
   'barrier',
   'copy',
@@ -26,17 +34,7 @@ const QUEUE_METHODS = [
   'read',
   'update',
   'write',
-] as const;
-
-/** Operations of a queue, as programs call them. */
-export type QueueOperations = Pick<HalQueue, (typeof QUEUE_METHODS)[number]>;
-
-type DeviceOperations = Pick<LogicalDevice, (typeof DEVICE_METHODS)[number]>;
-
-/** The part of a device that programs call and that can be recorded. */
-export interface RecordedDevice extends DeviceOperations {
-  readonly queues: readonly QueueOperations[];
-}
+]);
 
 /** A call of a program that went through. */
 export interface RecordedCall {
@@ -55,26 +53,67 @@ class RecordedBody {
   readonly calls: { readonly method: string; readonly args: readonly unknown[] }[] = [];
 }
 
-/** `tell` is called for each call, behind it; what throws is told of nobody. */
-export function recordDevice(device: LogicalDevice, tell: (call: RecordedCall) => void): RecordedDevice {
-  const wrap = <Methods>(target: object, methods: readonly string[], queue: number | undefined): Methods => {
-    const made: unknown = Object.fromEntries(
-      methods.map((method) => [
-        method,
-        (...args: readonly unknown[]): unknown => {
-          const bodies = new Map<unknown, RecordedBody>();
-          const kept = args.map((arg) => snapshot(arg, method === 'record' ? bodies : undefined));
-          const passed = args.map((arg) => bodyOf(arg, bodies.get(arg)));
-          const result = call(target, method, passed);
-          tell({ queue, method, args: kept, result });
-          return result;
-        },
-      ]),
-    );
-    return made as Methods; // reason: each method is passed on to that of the target
-  };
-  const queues = device.queues.map((queue, index) => wrap<QueueOperations>(queue, QUEUE_METHODS, index));
-  return { ...wrap<DeviceOperations>(device, DEVICE_METHODS, undefined), queues };
+/** Memory that a program imports by its address: a part of what a recorded call made. */
+class ImportedRange {
+  readonly owner: BufferAllocation;
+  readonly offsetBytes: number;
+  readonly sizeBytes: number;
+
+  constructor(owner: BufferAllocation, offsetBytes: number, sizeBytes: number) {
+    this.owner = owner;
+    this.offsetBytes = offsetBytes;
+    this.sizeBytes = sizeBytes;
+  }
+}
+
+/**
+ * A device that does what `device` does. `tell` is called for each call that makes something or gives a queue
+ * something to do, behind it; what throws is told of nobody.
+ */
+export function recordDevice(device: LogicalDevice, tell: (call: RecordedCall) => void): LogicalDevice {
+  const allocations = new Set<BufferAllocation>();
+  const record =
+    (target: object, method: string, queue: number | undefined) =>
+    (...args: readonly unknown[]): unknown => {
+      const bodies = new Map<unknown, RecordedBody>();
+      const kept = args.map((arg) => snapshot(arg, method === 'record' ? bodies : undefined));
+      if (method === 'importBuffer') kept[0] = importedRange(kept[0], allocations);
+      const passed = args.map((arg) => bodyOf(arg, bodies.get(arg)));
+      const result = call(target, method, passed);
+      const made = result instanceof Submission ? result.result : result;
+      if (made instanceof HalBuffer) allocations.add(made.allocation);
+      tell({ queue, method, args: kept, result });
+      return result;
+    };
+  const wrap = <T extends object>(target: T, methods: ReadonlySet<PropertyKey>, queue?: number, more: object = {}): T =>
+    new Proxy(target, {
+      get: (_, key) => {
+        if (methods.has(key)) return record(target, String(key), queue);
+        const found: unknown = Reflect.get(Object.hasOwn(more, key) ? more : target, key);
+        return typeof found === 'function' ? found.bind(target) : found;
+      },
+    });
+  const queues = device.queues.map((queue, index) => wrap(queue, QUEUE_METHODS, index));
+  const recorded = (queue: HalQueue): HalQueue => queues[device.queues.indexOf(queue)]!;
+  return wrap(device, DEVICE_METHODS, undefined, {
+    queues,
+    queue: (index?: number) => recorded(device.queue(index)),
+    queuesOf: (ordinal: number) => device.queuesOf(ordinal).map(recorded),
+  });
+}
+
+/** Of a range of a device that a recorded call made; anything else stays what it is. */
+function importedRange(source: unknown, allocations: ReadonlySet<BufferAllocation>): unknown {
+  if (!isPlain(source)) return source;
+  const { address, sizeBytes } = source;
+  if (typeof address !== 'bigint' || typeof sizeBytes !== 'number') return source;
+  for (const owner of allocations) {
+    const start = owner.state === 'committed' ? owner.storage.address : undefined;
+    if (start === undefined || address < start) continue;
+    const offsetBytes = Number(address - start);
+    if (offsetBytes + sizeBytes <= owner.sizeBytes) return new ImportedRange(owner, offsetBytes, sizeBytes);
+  }
+  return source;
 }
 
 // reason: names of methods come from the lists above, or from calls that were made by them
@@ -88,6 +127,7 @@ const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
 function snapshot(value: unknown, bodies?: Map<unknown, RecordedBody>): unknown {
   // Whoever takes bytes takes any view of them.
   if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice();
+  if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return new Uint8Array(value.slice(0));
   if (Array.isArray(value)) return value.map((each) => snapshot(each));
   if (isPlain(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, snapshot(each)]));
   if (typeof value !== 'function' || bodies === undefined) return value;
@@ -149,6 +189,13 @@ export class DeviceReplay {
     if (first instanceof HalBuffer && made instanceof HalBuffer) this.#buffers.set(first.allocation, made);
   }
 
+  /** A variable of code is what the program found in it, and no call made. */
+  #variable(allocation: BufferAllocation, { executable, name, deviceOrdinal }: VariableOrigin): HalBuffer {
+    const made = this.of(executable).variable(name, deviceOrdinal);
+    this.#buffers.set(allocation, made);
+    return made;
+  }
+
   /** What stands for a value of the recording on this device: `replay.of(buffer)`. */
   of<Value>(value: Value): Value;
   of(value: unknown): unknown {
@@ -160,6 +207,15 @@ export class DeviceReplay {
     if (value instanceof HalBuffer) {
       const whole = this.#buffers.get(value.allocation);
       if (whole !== undefined) return whole.subspan(value.offsetBytes, value.sizeBytes);
+      const variable = variableOf(value);
+      if (variable !== undefined)
+        return this.#variable(value.allocation, variable).subspan(value.offsetBytes, value.sizeBytes);
+    }
+    if (value instanceof ImportedRange) {
+      const owner = this.#buffers.get(value.owner);
+      if (owner === undefined) throw invalidArgument('memory that no recorded call made cannot be imported');
+      const { address = 0n } = owner.allocation.storage;
+      return { address: address + BigInt(value.offsetBytes), sizeBytes: value.sizeBytes };
     }
     if (UNKNOWN.some((kind) => value instanceof kind)) {
       throw invalidArgument(`a ${value.constructor.name} that no recorded call made cannot be replayed`);

@@ -86,6 +86,18 @@ export class ExecutableExport<Code extends ExecutableCode = ExecutableCode> {
   }
 }
 
+/** Where a buffer comes from that is a variable. */
+export interface VariableOrigin {
+  readonly executable: HalExecutable;
+  readonly name: string;
+  readonly deviceOrdinal: number;
+}
+
+const ORIGINS = new WeakMap<BufferAllocation, VariableOrigin>();
+
+/** For recorders: undefined for what is no variable of code. */
+export const variableOf = ({ allocation }: HalBuffer): VariableOrigin | undefined => ORIGINS.get(allocation);
+
 /** `using` withdraws its code as soon as no operation needs it. */
 export class HalExecutable<Code extends ExecutableCode = ExecutableCode> implements Disposable {
   readonly device: object;
@@ -149,7 +161,9 @@ export class HalExecutable<Code extends ExecutableCode = ExecutableCode> impleme
     const { sizeBytes, address } = storage;
     const kept = { sizeBytes, address, bytes: () => storage.bytes(), free: () => this.release() };
     const placement = { device: this.device, deviceOrdinal, flags: PLACEMENT_FLAGS.set([]) };
-    return new HalBuffer(new BufferAllocation(params, placement, sizeBytes, kept), 0, sizeBytes);
+    const allocation = new BufferAllocation(params, placement, sizeBytes, kept);
+    ORIGINS.set(allocation, { executable: this, name, deviceOrdinal });
+    return new HalBuffer(allocation, 0, sizeBytes);
   }
 
   /**
