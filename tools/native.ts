@@ -14,16 +14,17 @@ const FOLDER = path.join(import.meta.dirname, '../native/hsa');
 const LIBRARY = 'x86-64/libhsa-runtime64.so.1';
 const MAP = 'native/hsa/exports.map';
 const HEADERS = ['native/hsa/hsa-abi.h', 'native/hsa/protocol.h', 'native/hsa/runtime.h', MAP];
-const SOURCES = [
+/** In the folder native/hsa. */
+export const NATIVE_SOURCES = [
   ...['runtime.c', 'connection.c', 'records.c', 'info.c', 'signals.c', 'watchers.c'],
   ...['memory.c', 'queues.c', 'code.c', 'extensions.c', 'refused.c'],
 ];
 const FLAGS = '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -Wall -Wextra -Werror -Inative/hsa';
 const LINK = ['soname,libhsa-runtime64.so.1', `-version-script=${MAP}`, '-build-id=none', 'z,defs', 'z,relro', 'z,now'];
 const LINK_FLAGS = LINK.map((flag) => `-Wl,-${flag}`).join(' ');
-const COMMAND = `mkdir -p x86-64 && gcc ${FLAGS} ${LINK_FLAGS} -s -o ${LIBRARY} ${SOURCES.join(' ')}`;
+const COMMAND = `mkdir -p x86-64 && gcc ${FLAGS} ${LINK_FLAGS} -s -o ${LIBRARY} ${NATIVE_SOURCES.join(' ')}`;
 
-export const nativeLibrary = new Prebuilt(FOLDER, [[LIBRARY, SOURCES, COMMAND]], ['gcc'], HEADERS);
+export const nativeLibrary = new Prebuilt(FOLDER, [[LIBRARY, NATIVE_SOURCES, COMMAND]], ['gcc'], HEADERS);
 
 if (import.meta.main) {
   if (process.argv.includes('--write')) writeFileSync(path.join(FOLDER, 'protocol.h'), protocolHeader());

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { assembledImage } from '../../src/bench/assembled-kernel.ts';
-import { nativeLibrary } from '../../tools/native.ts';
+import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
@@ -79,6 +79,7 @@ function exec(...args: string[]): SpawnSyncReturns<string> {
   return spawnSync(process.execPath, [LAUNCHER, 'exec', ...args], { encoding: 'utf8', timeout: 120_000 });
 }
 
+const PROGRAM_SOURCE = path.join(import.meta.dirname, 'hsa-program/program.c');
 const program = compile('program');
 const code = path.join(folder, 'store.co');
 writeFileSync(code, assembledImage(STORE, 'store').bytes);
@@ -105,6 +106,32 @@ test('a program in C that speaks HSA finds all as it should be', () => {
   assert.equal(stdout, '0 wrong\n', stderr);
   assert.equal(status, 0);
   assert.match(stderr, /memory access fault[^\n]*|wavewright: /i);
+});
+
+for (const sanitizer of ['address,undefined', 'thread']) {
+  test(`the library is clean under -fsanitize=${sanitizer}`, () => {
+    const native = path.join(ROOT, 'native/hsa');
+    const file = path.join(folder, `program-${sanitizer}`);
+    const sources = [PROGRAM_SOURCE, ...NATIVE_SOURCES.map((name) => path.join(native, name))];
+    const flags = ['-std=gnu11', '-g', '-O1', '-w', '-pthread', `-fsanitize=${sanitizer}`, `-I${native}`];
+    execFileSync('gcc', [...flags, '-o', file, ...sources]);
+    // What the program allocates it leaves to its end.
+    const { stdout, stderr } = exec('env', 'ASAN_OPTIONS=detect_leaks=0', file, code);
+    assert.equal(stdout, '0 wrong\n', stderr);
+    assert.doesNotMatch(stderr, /Sanitizer|runtime error/);
+  });
+}
+
+test('programs that something else starts find the device process by their environment', async () => {
+  const server = spawn(process.execPath, [LAUNCHER, 'exec', '--print-env'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = await new Promise<string>((resolve) => server.stdout.once('data', (chunk) => resolve(`${chunk}`)));
+  assert.match(lines, /^export LD_LIBRARY_PATH='.*'\nexport WAVEWRIGHT_EXEC_SOCKET='wavewright-\d+-[0-9a-f]+'\n$/);
+  // Ten at a time.
+  const script = `${lines}for i in 1 2 3 4 5 6 7 8 9 10; do '${program}' '${code}' 2>/dev/null & done; wait`;
+  const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8', timeout: 120_000 });
+  server.kill('SIGTERM');
+  assert.equal(stdout, '0 wrong\n'.repeat(10));
+  assert.equal(await new Promise((resolve) => server.once('exit', resolve)), 0);
 });
 
 test('a program without a device process is told how to get one', () => {

@@ -67,7 +67,8 @@ export const exec = defineCommand({
 
 /** Until somebody interrupts it. */
 async function serve(context: CommandContext, variables: Readonly<Record<string, string>>): Promise<number> {
-  for (const [name, value] of Object.entries(variables)) context.stdout(`export ${name}='${value}'\n`);
+  const lines = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'\n`);
+  context.stdout(lines.join(''));
   await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   return 0;
 }
