@@ -39,8 +39,8 @@ export function setConstants(
 }
 
 /**
- * What code that is frozen made of its constants. Throws INVALID_ARGUMENT for one that is no constant: linking
- * or a constructor has given its variable another value.
+ * What code that is frozen made of its constants. Throws INVALID_ARGUMENT for one that is no constant:
+ * linking or a constructor has given its variable another value.
  */
 export function expectConstants(
   runtime: Runtime,
