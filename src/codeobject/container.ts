@@ -100,7 +100,7 @@ export function openContainer(bytes: Uint8Array, name: string, options: Containe
   const elf = parseElf(bytes, name);
   if (elf.header.machine === EM_AMDGPU) return { kind: 'code-object', bundles: [], host: undefined };
   if (elf.header.machine === EM_CUDA) {
-    const what = `the code is for NVIDIA GPUs (e_machine ${EM_CUDA}), which are not supported yet`;
+    const what = `the code is for NVIDIA GPUs (e_machine ${EM_CUDA}), which take PTX and cubins: expected AMD GPU (${EM_AMDGPU})`;
     throw new WavewrightError('UNSUPPORTED', what, { file: name, offset: 18 });
   }
   // An object that is not linked yet may have several of them.

@@ -2,7 +2,8 @@
 import { zstdCompressSync } from 'node:zlib';
 import { concatenate } from '../base/concatenate.ts';
 import { EM_CUDA } from '../codeobject/elf-flags.ts';
-import { writeElf } from '../elf/writer.ts';
+import { STB_GLOBAL, STT_FUNC, STT_OBJECT } from '../elf/constants.ts';
+import { StringTableBuilder, writeElf } from '../elf/writer.ts';
 
 export const ptxFor = (processor: string, name = 'k'): Uint8Array =>
   new TextEncoder().encode(
@@ -93,4 +94,60 @@ export function elfWith(sections: Readonly<Record<string, Uint8Array>>, cubin?: 
       { ...plain, name: '.shstrtab', bytes: new Uint8Array(), type: SHT_STRTAB },
     ],
   });
+}
+
+/** A kernel of a cubin by the offsets and sizes of its parameters. */
+export interface KernelToWrite {
+  readonly name: string;
+  readonly parameters: readonly (readonly [offset: number, sizeBytes: number])[];
+  /** Written so, and not one by one, where they are many. */
+  readonly isListed?: boolean;
+}
+
+/** A linked cubin without code, as ptxas 13 writes what launches need to know; variables by their sizes. */
+export function cubinWith(
+  kernels: readonly KernelToWrite[],
+  processor: number,
+  variables: Readonly<Record<string, number>> = {},
+): Uint8Array {
+  const [SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, ET_EXEC, STO_ENTRY] = [1, 2, 3, 2, 0x10];
+  const plain = { flags: 0n, alignmentBytes: 8 };
+  const strings = new StringTableBuilder();
+  const named = [
+    ...kernels.map(({ name }) => ({ name, type: STT_FUNC, other: STO_ENTRY, sizeBytes: 0 })),
+    ...Object.entries(variables).map(([name, sizeBytes]) => ({ name, type: STT_OBJECT, other: 0, sizeBytes })),
+  ];
+  const symbols = new Uint8Array(24 * (named.length + 1));
+  for (const [i, { name, type, other, sizeBytes }] of named.entries()) {
+    const view = new DataView(symbols.buffer, 24 * (i + 1));
+    view.setUint32(0, strings.add(name), true);
+    view.setBigUint64(16, BigInt(sizeBytes), true);
+    symbols.set([(STB_GLOBAL << 4) | type, other, 1], 24 * (i + 1) + 4);
+  }
+  const infos = kernels.map((kernel) => ({
+    ...{ ...plain, name: `.nv.info.${kernel.name}`, bytes: kernelInfo(kernel), type: SHT_PROGBITS },
+  }));
+  return writeElf({
+    ...{ type: ET_EXEC, machine: EM_CUDA, osAbi: 0x41, abiVersion: 8, flags: 0x0600_0004 | (processor << 8) },
+    ...{ segments: [], nameSection: '.shstrtab' },
+    sections: [
+      ...infos,
+      { ...plain, name: '.strtab', bytes: strings.bytes(), type: SHT_STRTAB },
+      { ...plain, name: '.symtab', bytes: symbols, type: SHT_SYMTAB, link: kernels.length + 1, entrySizeBytes: 24 },
+      { ...plain, name: '.shstrtab', bytes: new Uint8Array(), type: SHT_STRTAB },
+    ],
+  });
+}
+
+function kernelInfo({ parameters, isListed = true }: KernelToWrite): Uint8Array {
+  const total = Math.max(0, ...parameters.map(([offset, sizeBytes]) => offset + sizeBytes));
+  const records = [...parameters.entries()].reverse().map(([ordinal, [offset, sizeBytes]]) => {
+    const record = new DataView(new ArrayBuffer(16));
+    record.setUint32(0, 0x000c_1704, true);
+    record.setUint16(8, ordinal, true);
+    record.setUint16(10, offset, true);
+    record.setUint32(12, (sizeBytes << 18) | 0x1_f000, true);
+    return new Uint8Array(record.buffer);
+  });
+  return concatenate([Uint8Array.of(3, 0x19, total & 0xff, total >> 8), ...(isListed ? records : [])]);
 }

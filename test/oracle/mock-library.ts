@@ -16,7 +16,7 @@ export class MockLibraries {
   /** Returns the file. Sources are paths in this folder. */
   build(name: string, sources: readonly string[], flags: readonly string[] = []): string {
     const file = path.join(this.folder, name);
-    const all = sources.map((source) => path.join(import.meta.dirname, source));
+    const all = sources.map((source) => path.resolve(import.meta.dirname, source));
     execFileSync('gcc', ['-std=gnu17', '-shared', '-fPIC', '-O1', ...flags, ...all, '-o', file]);
     return file;
   }

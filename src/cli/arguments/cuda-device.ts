@@ -3,18 +3,21 @@ import { WavewrightError } from '../../base/errors.ts';
 import type { Device } from '../../device/device.ts';
 import type { DeviceOptions } from './device-options.ts';
 
-export const isCudaName = (name: string | undefined): name is string => /^cuda(?::|$)/.test(name ?? '');
+export const isCudaName = (name: string | undefined): boolean => /^cuda(?::|$)/.test(name ?? '');
+
+/** `cuda` is the first one. Throws NO_DEVICE. */
+export function cudaIndex(name: string): number {
+  const [, digits = '0'] = /^cuda(?::(\d{1,4}))?$/.exec(name) ?? [undefined, ''];
+  if (digits !== '') return Number(digits);
+  throw new WavewrightError('NO_DEVICE', `no device '${name}'`, { hint: 'NVIDIA GPUs are cuda:0, cuda:1 and so on' });
+}
 
 /**
  * `open`: a device that is open already, and is returned when it is the same. Throws NO_DEVICE, UNSUPPORTED
  * for what emulated devices alone can do.
  */
 export async function openCuda(name: string, { countsPcs, findings, open }: DeviceOptions): Promise<Device> {
-  const [, digits = '0'] = /^cuda(?::(\d{1,4}))?$/.exec(name) ?? [];
-  if (!/^cuda(?::\d{1,4})?$/.test(name)) {
-    throw new WavewrightError('NO_DEVICE', `no device '${name}'`, { hint: 'NVIDIA GPUs are cuda:0, cuda:1 and so on' });
-  }
-  const index = Number(digits);
+  const index = cudaIndex(name);
   const unsupported = findings?.check !== undefined ? '--check' : countsPcs ? '--pc-counts' : undefined;
   if (unsupported !== undefined) throw new WavewrightError('UNSUPPORTED', `${unsupported} on cuda:${index}`);
   if (open?.name === `cuda:${index}`) return open;

@@ -22,13 +22,16 @@ export async function openNvptxDevice(
   images: readonly NvptxImage[],
   options: DeviceOptions,
 ): Promise<NvptxChoice> {
-  if (isCudaName(name)) return pickOn(await openCuda(name, options), images, options);
-  if (name === undefined && isMachineCode(images)) return pickOn(await firstGpu(images, options), images, options);
+  if (name !== undefined && isCudaName(name)) return pickOn(await openCuda(name, options), images, options);
+  if (name === undefined && isMachineCode(images)) {
+    return pickOn(await onFirstGpu(images, () => openCuda('cuda:0', options)), images, options);
+  }
   const { name: ptxName, picked } = choosePtx(name, images);
   return { device: await openPtxDevice(ptxName, options), picked };
 }
 
-const isMachineCode = (images: readonly NvptxImage[]): boolean =>
+/** Whether a GPU alone can run it. */
+export const isMachineCode = (images: readonly NvptxImage[]): boolean =>
   images.every(({ kind }) => kind !== 'ptx') && images.some(({ kind }) => kind === 'cubin');
 
 function pickOn(device: Device, images: readonly NvptxImage[], { open }: DeviceOptions): NvptxChoice {
@@ -40,9 +43,10 @@ function pickOn(device: Device, images: readonly NvptxImage[], { open }: DeviceO
   }
 }
 
-async function firstGpu(images: readonly NvptxImage[], options: DeviceOptions): Promise<Device> {
+/** Throws UNSUPPORTED, with what to build instead, where that says that there is no GPU. */
+export async function onFirstGpu<Result>(images: readonly NvptxImage[], use: () => Promise<Result>): Promise<Result> {
   try {
-    return await openCuda('cuda:0', options);
+    return await use();
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code !== 'NO_DEVICE') throw error;
     throw noPtx(images, ` (${error.what})`);

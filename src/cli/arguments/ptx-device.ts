@@ -6,7 +6,7 @@ import type { NvptxImage } from '../../nvptx/images.ts';
 import { type PickedImage, pickPtx, runsOn } from '../../nvptx/pick.ts';
 import type { DeviceOptions } from './device-options.ts';
 
-const HINT = `devices for PTX are ${PTX_PROCESSORS.map((each) => `ptx:${each}`).join(', ')}`;
+const HINT = `devices for PTX are ${PTX_PROCESSORS.map((each) => `ptx:${each}`).join(', ')}; cuda:0 is a real GPU`;
 const LAST = PTX_PROCESSORS.at(-1)!;
 
 /** What runs of images that a file has, and the device for it: that of --device, or the first that can. */

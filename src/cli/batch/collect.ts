@@ -2,8 +2,11 @@
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
 import { parseCodeObject } from '../../codeobject/code-object.ts';
-import { EM_AMDGPU } from '../../codeobject/elf-flags.ts';
+import { EM_AMDGPU, EM_CUDA } from '../../codeobject/elf-flags.ts';
 import { ET_DYN } from '../../elf/constants.ts';
+import { parseElf } from '../../elf/elf.ts';
+import { elfMachine } from '../../elf/header.ts';
+import { cubinKernels } from '../../nvptx/cubin.ts';
 import { isPtxText } from '../../ptx/text/recognize.ts';
 
 const { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } =
@@ -23,7 +26,6 @@ export interface TestCase {
   readonly problem?: string;
 }
 
-const ELF_MAGIC = '\x7fELF';
 const BUNDLE_MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
 const PTX_START = /^\s*(?:\.visible\s+)?\.entry\s+_start\b/m;
 /** What says the kind of a file; comments of PTX may stand before that. */
@@ -87,7 +89,7 @@ function reading<T>(file: string, read: () => T): T {
   }
 }
 
-function kindOf(file: string): 'code-object' | 'bundle' | 'ptx' | 'text' {
+function kindOf(file: string): 'code-object' | 'cubin' | 'bundle' | 'ptx' | 'text' {
   // A pipe can be read but once.
   if (!statSync(file).isFile()) return 'text';
   const descriptor = openSync(file, 'r');
@@ -99,8 +101,9 @@ function kindOf(file: string): 'code-object' | 'bundle' | 'ptx' | 'text' {
   }
   if (isPtxText(head)) return 'ptx';
   if (head.toString('latin1', 0, BUNDLE_MAGIC.length) === BUNDLE_MAGIC) return 'bundle';
-  if (head.toString('latin1', 0, ELF_MAGIC.length) !== ELF_MAGIC) return 'text';
-  return head.readUInt16LE(16) === ET_DYN && head.readUInt16LE(18) === EM_AMDGPU ? 'code-object' : 'text';
+  const machine = elfMachine(head);
+  if (machine === EM_CUDA) return 'cubin';
+  return machine === EM_AMDGPU && head.readUInt16LE(16) === ET_DYN ? 'code-object' : 'text';
 }
 
 /**
@@ -111,6 +114,7 @@ function isProgram(file: string): boolean {
   try {
     const kind = reading(file, () => kindOf(file));
     if (kind === 'ptx') return PTX_START.test(readFileSync(file, 'latin1'));
+    if (kind === 'cubin') return cubinKernels(parseElf(readFileSync(file), file)).some(({ name }) => name === '_start');
     if (kind !== 'code-object') return kind === 'bundle';
     return parseCodeObject(readFileSync(file), file).kernels.some(({ name }) => name === '_start');
   } catch (error) {

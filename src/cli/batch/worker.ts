@@ -1,12 +1,18 @@
 /** A thread that runs one program after the other. Every run has its own streams, files and memory. */
+import { once } from 'node:events';
 import { devNull } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { parentPort } from 'node:worker_threads';
 import { WavewrightError } from '../../base/errors.ts';
+import { EM_CUDA } from '../../codeobject/elf-flags.ts';
 import type { Device } from '../../device/device.ts';
+import { elfMachine } from '../../elf/header.ts';
 import { Findings } from '../arguments/check-option.ts';
 import type { CommandContext } from '../arguments/command.ts';
+import { isCudaName } from '../arguments/cuda-device.ts';
 import { loadEmulator } from '../arguments/device-name.ts';
 import { parseArguments } from '../arguments/options.ts';
+import { readInput } from '../process/input.ts';
 import { openProgram } from '../program/program-file.ts';
 import { RUN_GRAMMAR, runImage } from '../program/run-program.ts';
 import { reportError } from '../text/report.ts';
@@ -31,6 +37,9 @@ export interface WorkerReply {
 }
 
 const US_PER_MS = 1000;
+const MS_PER_S = 1000;
+/** How long a process may take to end after its time limit. */
+const GRACE_MS = 10_000;
 
 /**
  * The device of the last test, when that left it as it was, and what it was asked for: memory is what a
@@ -79,6 +88,7 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const fits = kept?.workers === workers && kept?.stats === stats && kept?.memory === memory && check === undefined;
   const open = fits ? kept?.device : undefined;
   const how = { workers, countsClasses: stats, memorySizeBytes: memory, findings };
+  if (runsOnGpu(test.image, name)) return await runApart(context, argv, parsed.options.timeout);
   const program = await openProgram(test.image, name, { ...how, open });
   const { device } = program;
   if (device !== kept?.device) kept?.device.close();
@@ -86,6 +96,28 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const status = await runImage(context, { options: parsed.options, args: parsed.operands, program });
   findings.expectNone();
   return status;
+}
+
+/** Whether it takes a real NVIDIA GPU. */
+const runsOnGpu = (image: string, device: string | undefined): boolean =>
+  isCudaName(device) || (device === undefined && elfMachine(readInput(image)) === EM_CUDA);
+
+/**
+ * Runs a program in a process of its own: a kernel that faults or does not end spoils a GPU for the whole
+ * process, and the end of the process is all that helps.
+ */
+async function runApart(context: CommandContext, argv: readonly string[], timeoutS = 0): Promise<number> {
+  const { spawn } = process.getBuiltinModule('node:child_process');
+  const launcher = fileURLToPath(new URL('../../../bin/wavewright.js', import.meta.url));
+  const child = spawn(process.execPath, [launcher, 'run', ...argv], {
+    ...{ env: context.env, stdio: ['ignore', 'pipe', 'pipe'] as const, killSignal: 'SIGKILL' },
+    timeout: timeoutS > 0 ? timeoutS * MS_PER_S + GRACE_MS : 0,
+  });
+  child.stdout.on('data', context.stdout);
+  child.stderr.on('data', context.stderr);
+  const [status] = (await once(child, 'close')) as [number | null];
+  if (status !== null) return status;
+  throw new WavewrightError('TIMEOUT', 'the process of the program did not end and was killed');
 }
 
 /** What this thread took; not the time in which it could have run while others did. */

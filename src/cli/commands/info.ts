@@ -2,11 +2,17 @@ import { WavewrightError } from '../../base/errors.ts';
 import { createRuntime } from '../../hsa/index.ts';
 import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { defineCommand } from '../arguments/command.ts';
+import { isCudaName } from '../arguments/cuda-device.ts';
 import { openDevice, openImages } from '../arguments/device-name.ts';
 import { nvptxImages } from '../arguments/file-code.ts';
 import { readInput } from '../process/input.ts';
 import { describeAgents, describeSystem, formatAgents } from '../text/agent-report.ts';
-import { describePtxDevice, formatPtxDevice } from '../text/ptx-device-report.ts';
+import {
+  describeCudaGpus,
+  describeNvptxDevice,
+  formatCudaGpu,
+  formatNvptxDevice,
+} from '../text/nvptx-device-report.ts';
 
 /** What is shown where nothing says which: the one that is tested most. */
 const USUAL_PROCESSOR = 'gfx90a';
@@ -17,7 +23,7 @@ export const info = defineCommand({
     device: {
       kind: 'text',
       placeholder: 'NAME',
-      description: 'this device; by default the one that FILE would run on',
+      description: 'this device, or with cuda all NVIDIA GPUs; by default the one that FILE would run on',
     },
     all: { kind: 'flag', description: 'all emulated devices' },
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
@@ -31,12 +37,10 @@ export const info = defineCommand({
     if (all && (device !== undefined || file !== undefined)) {
       throw new WavewrightError('USAGE', '--all shows every emulated device, expected neither --device nor FILE');
     }
-    const ptx = await ptxDeviceName(device, file);
-    if (ptx !== undefined) {
-      using opened = await openDevice(ptx, []);
-      const report = describePtxDevice(opened);
-      const json = { schema: 'wavewright.info', version: 1, device: report };
-      stdout(format === 'json' ? `${JSON.stringify(json, undefined, 2)}\n` : formatPtxDevice(report));
+    const nvptx = await nvptxReport(device, file);
+    if (nvptx !== undefined) {
+      const json = { schema: 'wavewright.info', version: 1, ...nvptx.data };
+      stdout(format === 'json' ? `${JSON.stringify(json, undefined, 2)}\n` : nvptx.text);
       return 0;
     }
     const images = file === undefined ? [] : openImages(file);
@@ -60,12 +64,25 @@ export const info = defineCommand({
   },
 });
 
-/** The device that runs PTX which is asked for, by its name or by what the file holds. */
-async function ptxDeviceName(device: string | undefined, file: string | undefined): Promise<string | undefined> {
+/** The device for NVIDIA's code that is asked for, by its name or by what the file holds. */
+async function nvptxReport(device: string | undefined, file: string | undefined) {
   const images = file === undefined ? undefined : await nvptxImages(readInput(file), file, { device });
-  if (!images) return device?.startsWith('ptx') ? device : undefined;
+  if (!images && !isCudaName(device) && !device?.startsWith('ptx')) return undefined;
+  const { isMachineCode, onFirstGpu } = await import('../arguments/nvptx-device.ts');
+  if (device !== undefined && isCudaName(device)) return cudaReport(device);
+  if (images && device === undefined && isMachineCode(images)) {
+    return await onFirstGpu(images, () => cudaReport('cuda:0'));
+  }
   const { choosePtx } = await import('../arguments/ptx-device.ts');
-  return choosePtx(device, images).name;
+  using opened = await openDevice(images ? choosePtx(device, images).name : device, []);
+  const report = describeNvptxDevice(opened);
+  return { data: { device: report }, text: formatNvptxDevice(report) };
+}
+
+async function cudaReport(name: string) {
+  const reports = await describeCudaGpus(name);
+  const data = name === 'cuda' ? { devices: reports } : { device: reports[0]! };
+  return { data, text: reports.map(formatCudaGpu).join('\n') };
 }
 
 const others = (): string =>

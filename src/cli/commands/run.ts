@@ -10,8 +10,9 @@ export const run = defineCommand({
   singleDash: RUN_GRAMMAR.singleDash,
   options: RUN_GRAMMAR.options,
   notes: [
-    'IMAGE is a code object or PTX, a bundle or fat binary, or a program with one inside; - is standard input. Everything after it',
+    'IMAGE is a code object, PTX or a cubin, a bundle or fat binary, or a program with one inside; - is standard input. Everything after it',
     "belongs to the program. The exit status is the program's own: what its main returned, in all work-items ORed together, modulo 256.",
+    '--device=cuda:0 is the first NVIDIA GPU: cubins go there by default. CUDA stops no single kernel: a time limit ends the process.',
     'Without --sandbox or an --allow option the program may read and write what you may, and run commands.',
   ],
   run: runImageFile,

@@ -14,10 +14,11 @@ export function formatStatistics({ loadMs, kernels, rpc }: ProgramStatistics): s
       row(
         kernel,
         milliseconds(durationMs),
-        `${instructions} instructions`,
+        // Real GPUs do not count them.
+        ...(instructions > 0 ? [`${instructions} instructions`] : []),
         `${waves} waves`,
         `${workgroups} workgroups`,
-        tierShares(tiers),
+        ...(instructions > 0 ? [tierShares(tiers)] : []),
       ),
       ...(classes ? [row('', instructionCounts(classes))] : []),
     ]),

@@ -150,10 +150,11 @@ export interface CudaMachine {
   readonly gpus: readonly CudaGpu[];
 }
 
-/** The GPUs of the machine; none of them is opened. Throws NO_DEVICE where there is no driver. */
+/** The GPUs of the machine; none of them is opened. Throws NO_DEVICE where there is no driver, or no GPU. */
 export async function describeCudaMachine(options: CudaLibraryOptions = {}): Promise<CudaMachine> {
   const library = await CudaLibrary.open(options);
   const count = countGpus(library);
+  if (count === 0) findGpu(library, 0);
   const version = library.number((out) => library.call.cuDriverGetVersion(out), 'cuDriverGetVersion');
   return {
     library: library.path,

@@ -107,7 +107,8 @@ export class CudaLibrary {
 
   /** Throws NO_DEVICE with what was tried when there is no such library, or one that is too old. */
   static async open({ path, environment = process.env }: CudaLibraryOptions = {}): Promise<CudaLibrary> {
-    const chosen = path ?? environment[CUDA_LIBRARY_VARIABLE];
+    const named = environment[CUDA_LIBRARY_VARIABLE];
+    const chosen = path ?? (named === '' ? undefined : named);
     let call: Functions | undefined;
     const library = await openSharedLibrary({
       what: 'CUDA driver',

@@ -24,13 +24,22 @@ export class PinnedMemory implements MemorySource {
     context.expectUsable();
     const ask = (out: Uint8Array) => library.call.cuMemHostAlloc(out, BigInt(sizeBytes), PORTABLE_AND_MAPPED);
     const address = library.word(ask, `${sizeBytes} bytes of pinned memory`);
-    const seen = library.word(
-      (out) => library.call.cuMemHostGetDevicePointer_v2(out, address, 0),
-      'cuMemHostGetDevicePointer_v2',
-    );
-    if (seen === address) return address;
-    library.call.cuMemFreeHost(address);
-    const what = `${context.name} sees pinned memory of ${hex(address)} at ${hex(seen)}, expected one address for both`;
+    try {
+      this.#expectSame(address);
+      return address;
+    } catch (error) {
+      library.call.cuMemFreeHost(address);
+      throw error;
+    }
+  }
+
+  /** One address for both sides is what everything else counts on. */
+  #expectSame(address: bigint): void {
+    const { library, name } = this.#context;
+    const ask = (out: Uint8Array) => library.call.cuMemHostGetDevicePointer_v2(out, address, 0);
+    const seen = library.word(ask, 'cuMemHostGetDevicePointer_v2');
+    if (seen === address) return;
+    const what = `${name} sees pinned memory of ${hex(address)} at ${hex(seen)}, expected one address for both`;
     throw new WavewrightError('UNSUPPORTED', what);
   }
 

@@ -41,10 +41,9 @@ export interface CudaGpu {
   /** `cuda:0`. */
   readonly name: string;
   readonly productName: string;
-  /** `sm_90`. */
-  readonly processor: string;
-  readonly memorySizeBytes: number;
-  readonly multiprocessorCount: number;
+  /** `9.0`. */
+  readonly computeCapability: string;
+  readonly properties: DeviceProperties;
   /** Whether the system ends kernels that take long, as it does where a display hangs on the GPU. */
   readonly hasWatchdog: boolean;
 }
@@ -74,18 +73,20 @@ export class GpuQueries {
   }
 
   get gpu(): CudaGpu {
-    const name = new Uint8Array(NAME_BYTES);
-    const { call } = this.#library;
-    this.#library.check(call.cuDeviceGetName(name, NAME_BYTES, this.handle), 'cuDeviceGetName');
-    const size = this.#library.word((out) => call.cuDeviceTotalMem_v2(out, this.handle), 'cuDeviceTotalMem_v2');
     return {
       name: `cuda:${this.index}`,
-      productName: new TextDecoder().decode(name.subarray(0, Math.max(0, name.indexOf(0)))),
-      processor: `sm_${this.attribute('computeMajor')}${this.attribute('computeMinor')}`,
-      memorySizeBytes: Number(size),
-      multiprocessorCount: this.attribute('multiprocessorCount'),
+      productName: this.#productName,
+      computeCapability: `${this.attribute('computeMajor')}.${this.attribute('computeMinor')}`,
+      properties: this.properties,
       hasWatchdog: this.attribute('hasWatchdog') !== 0,
     };
+  }
+
+  get #productName(): string {
+    const name = new Uint8Array(NAME_BYTES);
+    const result = this.#library.call.cuDeviceGetName(name, NAME_BYTES, this.handle);
+    this.#library.check(result, 'cuDeviceGetName');
+    return new TextDecoder().decode(name.subarray(0, Math.max(0, name.indexOf(0))));
   }
 
   get limits(): LaunchLimits {
@@ -94,17 +95,20 @@ export class GpuQueries {
   }
 
   get properties(): DeviceProperties {
-    const { processor, memorySizeBytes, multiprocessorCount, productName } = this.gpu;
+    const { call } = this.#library;
+    const size = this.#library.word((out) => call.cuDeviceTotalMem_v2(out, this.handle), 'cuDeviceTotalMem_v2');
+    const processor = `sm_${this.attribute('computeMajor')}${this.attribute('computeMinor')}`;
     return {
-      ...{ capabilities: ['execution', 'faults'], processor, targetId: processor, wavefrontSize: 32, memorySizeBytes },
-      ...{ computeUnitCount: multiprocessorCount, maxPrivateSizeBytes: MAX_LOCAL_BYTES },
+      ...{ capabilities: ['execution', 'faults'], processor, targetId: processor, wavefrontSize: 32 },
+      ...{ memorySizeBytes: Number(size), maxPrivateSizeBytes: MAX_LOCAL_BYTES },
+      computeUnitCount: this.attribute('multiprocessorCount'),
       ldsSizeBytes: this.attribute('maxSharedBytes'),
       maxWorkgroupSize: this.attribute('maxBlockThreads'),
       maxWavesPerComputeUnit: Math.floor(this.attribute('maxMultiprocessorThreads') / this.attribute('warpSize')),
       timestampFrequencyHz: NANOSECONDS_PER_SECOND,
       // What HSA has of a GPU besides; CUDA's windows are nobody's business.
       ...{ sharedApertureHi: 0, privateApertureHi: 0 },
-      board: this.#board(productName),
+      board: this.#board(this.#productName),
     };
   }
 

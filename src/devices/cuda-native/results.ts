@@ -59,7 +59,8 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
 };
 
 /** What a result means that is no success; one that nothing is known of is our defect. */
-export const resultMeaning = (result: number): Meaning => MEANINGS[result] ?? { code: 'INTERNAL' };
+export const resultMeaning = (result: number): Meaning =>
+  MEANINGS[result] ?? { code: resultFault(result) ? 'GPU_FAULT' : 'INTERNAL' };
 
 /**
  * What kernels were stopped for: from then on the context answers every call with the same result. The

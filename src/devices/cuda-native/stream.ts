@@ -88,12 +88,14 @@ export class CudaStream {
       const extents = [...blocks, ...workgroupSize, dynamicBytes] as const;
       const all = [...extents, this.#handle, 0n, new Uint8Array(extra.buffer)] as const;
       context.check(call.cuLaunchKernel(kernel.entry, ...all), `the launch of kernel '${kernel.name}'`);
-      context.check(call.cuEventRecord(end, this.#handle), 'cuEventRecord');
     } catch (error) {
       this.#events.push(start, end);
       throw error;
     }
     this.#running.push({ dispatch, start, end });
+    // A kernel may be stopped before this.
+    const result = call.cuEventRecord(end, this.#handle);
+    if (result !== SUCCESS) this.#fail(result);
     return dispatch;
   }
 
@@ -114,7 +116,10 @@ export class CudaStream {
     const { library } = this.#context;
     const time = new Float32Array(1);
     const result = library.call.cuEventElapsedTime(new Uint8Array(time.buffer), entry.start, entry.end);
-    this.#context.check(result, 'cuEventElapsedTime');
+    if (result !== SUCCESS) {
+      this.#fail(result);
+      return;
+    }
     const { dispatch } = entry;
     dispatch.endTicks = dispatch.startTicks + BigInt(Math.round(time[0]! * NANOSECONDS_PER_MILLISECOND));
     dispatch.state = 'complete';
@@ -127,15 +132,18 @@ export class CudaStream {
     const [first, ...others] = this.#running.splice(0);
     const { library } = this.#context;
     const { dispatch } = first!;
+    for (const { start, end } of [first!, ...others]) this.#events.push(start, end);
     const known = resultFault(result);
-    this.#context.giveUp(`kernel '${dispatch.kernel.name}' ended with ${library.describe(result)}`);
     if (known) {
+      this.#context.giveUp(`kernel '${dispatch.kernel.name}' ended with ${library.describe(result)}`);
       const place = { pc: 0n, instruction: '', location: '', workgroup: [0, 0, 0], wave: 0 } as const;
       const hint = resultHint(result);
       const message = `${known.what}: ${library.describe(result)}${hint === undefined ? '' : `; ${hint}`}`;
       dispatch.fault = { kind: known.kind, message, ...place };
       dispatch.state = 'faulted';
     } else {
+      // The kernel may go on although nothing could be asked about it.
+      this.#drain(dispatch.kernel, () => library.call.cuStreamQuery(this.#handle) === NOT_READY);
       dispatch.error = library.error(result, `kernel '${dispatch.kernel.name}'`);
       dispatch.state = 'cancelled';
     }
@@ -144,14 +152,21 @@ export class CudaStream {
 
   /** Nobody waits any more: gives what runs a moment, then gives up the GPU. */
   abandon(): void {
+    const [first] = this.#running;
+    if (first === undefined) return;
+    this.#drain(first.dispatch.kernel, () => this.advance());
+    for (const { dispatch } of this.#running.splice(0)) dispatch.state = 'cancelled';
+  }
+
+  #drain({ name }: LoadedKernel, isBusy: () => boolean): void {
     const until = performance.now() + GRACE_MS;
-    while (this.advance() && performance.now() < until) {
+    while (isBusy()) {
+      if (performance.now() > until) {
+        this.#context.stick(`kernel '${name}' did not end; ${UNSTOPPABLE}`);
+        return;
+      }
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, POLL_MS);
     }
-    const left = this.#running.splice(0);
-    if (left.length === 0) return;
-    this.#context.stick(`kernel '${left[0]!.dispatch.kernel.name}' did not end; ${UNSTOPPABLE}`);
-    for (const { dispatch } of left) dispatch.state = 'cancelled';
   }
 
   #event(): bigint {

@@ -17,7 +17,7 @@ typedef struct { int number, processor, references, is_live; result_t sticky; ui
 typedef struct memory { struct memory *next; uint64_t address, size; int kind; } memory_t;
 typedef struct event { uint64_t time; int recorded, done; } event_t;
 typedef struct op { struct op *next; launch_t *launch; event_t *event; } op_t;
-typedef struct stream { pthread_t thread; pthread_cond_t wake; op_t *first, *last; int pending, is_running, is_closed; struct stream *next; } stream_t;
+typedef struct stream { pthread_t thread; pthread_cond_t wake; op_t *first, *last; int pending, kernels, is_closed; struct stream *next; } stream_t;
 typedef struct { int option_count; char *error_log; uint64_t error_size; module_t *module; } link_t;
 
 enum { DEVICE = 1, PINNED = 2, ASYNC = 4, GLOBAL = 8 };
@@ -97,7 +97,7 @@ static result_t failure(const char *name) {
 }
 
 static int is_busy(void) {
-  for (stream_t *each = streams; each != NULL; each = each->next) if (each->pending > 0) return 1;
+  for (stream_t *each = streams; each != NULL; each = each->next) if (each->kernels > 0) return 1;
   return 0;
 }
 
@@ -218,6 +218,20 @@ result_t cuDeviceGetAttribute(int32_t *value, int32_t attribute, int32_t device)
   return 0;
 }
 
+static void forget_all(void) {
+  while (memories != NULL) {
+    memory_t *gone = memories;
+    memories = gone->next;
+    free(gone);
+  }
+  for (module_t *each = modules; each != NULL; each = each->next) each->live = 0;
+  for (stream_t *each = streams; each != NULL; each = each->next) {
+    each->is_closed = 1;
+    pthread_cond_signal(&each->wake);
+  }
+  events_live = 0;
+}
+
 result_t cuDevicePrimaryCtxRetain(gpu_t **context, int32_t device) {
   ENTER(WITHOUT_CONTEXT);
   if (device < 0 || device >= initialized) return INVALID_DEVICE;
@@ -231,6 +245,8 @@ result_t cuDevicePrimaryCtxRelease_v2(int32_t device) {
   if (device < 0 || device >= initialized || gpus[device].references == 0) return INVALID_CONTEXT;
   if (--gpus[device].references == 0) {
     gpus[device].is_live = 0;
+    /* A context that a kernel spoiled refuses to free anything: that all goes with it. */
+    if (gpus[device].sticky != 0) LOCKED(forget_all());
     gpus[device].sticky = 0;
   }
   return 0;
@@ -604,13 +620,14 @@ static void *run_stream(void *data) {
       pthread_mutex_lock(&lock);
       if (result != 0) gpu_of_streams->sticky = result;
     }
-    if (op->event != NULL) {
+    if (op->event != NULL && gpu_of_streams->sticky == 0) {
       op->event->time = now();
       op->event->done = 1;
     }
     stream->first = op->next;
     if (stream->first == NULL) stream->last = NULL;
     stream->pending--;
+    stream->kernels -= op->launch != NULL;
     free(op->launch);
     free(op);
   }
@@ -627,6 +644,7 @@ static void push(stream_t *stream, launch_t *launch, event_t *event) {
   else stream->first = op;
   stream->last = op;
   stream->pending++;
+  stream->kernels += launch != NULL;
   pthread_cond_signal(&stream->wake);
   pthread_mutex_unlock(&lock);
 }
