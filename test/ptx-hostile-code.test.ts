@@ -11,7 +11,7 @@ import { kernelText, output, u32, WAYS } from '../src/ptx-host/ptx-runs.test-sup
 import { runPtxKernel } from '../src/ptx-host/run-kernel.ts';
 import { Random } from './fuzz/random.ts';
 
-const PROGRAMS = 40;
+const PROGRAMS = 60;
 const THREADS = 64;
 const CANARY = 0xa5;
 
@@ -44,7 +44,7 @@ function spoilCode(device: Device, random: Random): void {
   const publish = device.publishCode.bind(device);
   device.publishCode = (code) => {
     const bytes = device.memory.view(code.address, code.sizeBytes);
-    for (let i = random.between(1, 4); i > 0; i--) bytes[random.below(bytes.length)] = random.below(256);
+    for (let i = random.between(1, 12); i > 0; i--) bytes[random.below(bytes.length)] = random.below(256);
     publish(code);
   };
 }

@@ -161,6 +161,71 @@ done:
   );
 });
 
+test('lanes that are stopped keep their registers while others run loops, on either side of a branch', async () => {
+  const phase = (n: number, branch: string): string => `
+  ${branch} bra spin${n};
+  mov.u32 %r5, 0; mov.u32 %r6, %r3; mov.u32 %r7, 1; mov.f32 %f1, 0f3f800000;
+loop${n}:
+  mad.lo.u32 %r6, %r6, %r7, 3;
+  add.u32 %r7, %r7, 2;
+  add.f32 %f1, %f1, %f1;
+  add.u32 %r5, %r5, 1;
+  setp.le.u32 %p2, %r5, %r3;
+  @%p2 bra loop${n};
+  add.u32 %r30, %r30, %r6;
+  st.release.gpu.global.u32 [flags+${n * 4}], 1;
+  bra done${n};
+spin${n}:
+  add.u32 %r20, %r3, 11; add.u32 %r21, %r3, 22; add.u32 %r22, %r3, 33; add.u32 %r23, %r3, 44;
+wait${n}:
+  ld.acquire.gpu.global.u32 %r8, [flags+${n * 4}];
+  setp.eq.u32 %p2, %r8, 0;
+  @%p2 bra wait${n};
+  mad.lo.u32 %r30, %r20, 7, %r30; mad.lo.u32 %r30, %r21, 5, %r30;
+  mad.lo.u32 %r30, %r22, 3, %r30; mad.lo.u32 %r30, %r23, 2, %r30;
+done${n}:
+  bar.sync 0;`;
+  const found = await outcomesOf(
+    `  and.b32 %r3, %gid, 31;\n  mov.u32 %r30, 0;\n  setp.lt.u32 %p1, %r3, 16;
+${phase(0, '@%p1')}${phase(1, '@!%p1')}
+  cvt.u64.u32 %rd5, %r30;\n  st.global.u64 [%out], %rd5;`,
+    { declarations: '.global .align 4 .b8 flags[8];', threads: 32, ways: ALL },
+  );
+  const sum = (lane: number): number => {
+    let [x, factor] = [lane, 1];
+    for (let i = 0; i <= lane; i++, factor += 2) x = (Math.imul(x, factor) + 3) >>> 0;
+    return (x + (lane + 11) * 7 + (lane + 22) * 5 + (lane + 33) * 3 + (lane + 44) * 2) >>> 0;
+  };
+  assert.deepEqual(found, numbers(32, sum));
+});
+
+test('groups that are stopped anywhere: between a vote and its outcome, on the way to a join', async () => {
+  const loop = (n: number): string => `
+loop${n}:
+  xor.b32 %r10, %r3, %r5; and.b32 %r10, %r10, 1; setp.eq.u32 %p2, %r10, 0;
+  vote.sync.ballot.b32 %r11, %p2, %r4;
+  and.b32 %r11, %r11, %r4; popc.b32 %r12, %r11; add.u32 %r30, %r30, %r12;
+  @%p2 bra even${n};
+  add.u32 %r30, %r30, ${n};
+  bra meet${n};
+even${n}:
+  add.u32 %r30, %r30, 9;
+meet${n}:
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p3, %r5, 100;
+  @%p3 bra loop${n};`;
+  const found = await outcomesOf(
+    `  and.b32 %r3, %gid, 31;\n  mov.u32 %r30, 0;\n  mov.u32 %r5, 0;\n  ld.volatile.global.u32 %r9, [%in];
+  setp.lt.u32 %p1, %r3, 16;\n  selp.b32 %r4, 0xffff, 0xffff0000, %p1;\n  @%p1 bra second;
+${loop(3)}\n  bra done;\nsecond:${loop(5)}\ndone:\n  cvt.u64.u32 %rd5, %r30;\n  st.global.u64 [%out], %rd5;`,
+    { threads: 32, ways: ALL },
+  );
+  assert.deepEqual(
+    found,
+    numbers(32, (lane) => 100 * 8 + 50 * 9 + 50 * (lane < 16 ? 5 : 3)),
+  );
+});
+
 async function failureOf(way: string, body: string, timeoutMs = 60_000): Promise<string> {
   const request = {
     ...{ texts: [{ text: kernelText(body), name: 'k.ptx' }], grid: [64], workgroup: [64], timeoutMs },

@@ -82,8 +82,9 @@ export interface LanePlace {
 /** How lanes of one wave that parted go on in turns. */
 export interface LaneTurns {
   /**
-   * Number of a scalar: a mask of lanes that go on only when they get their turn. It is 0 when a wave starts;
-   * compiled code that takes no account of such lanes asks for it, and a wave ends only while it is 0.
+   * Number of a scalar: a mask of lanes that go on only when they get their turn, and maybe of others. It is
+   * 0 when a wave starts; compiled code that takes no account of such lanes asks for it, and a wave ends only
+   * while it is 0.
    */
   readonly stoppedScalar: number;
   /**
@@ -92,7 +93,7 @@ export interface LaneTurns {
   areShort(launch: Launch): boolean;
   /**
    * Makes some lanes active; where they go on, as an offset of device memory. `same`: the wave goes on as it
-   * is, with the lanes that it has; `deadlock`: all lanes wait for each other.
+   * is, with the lanes that it has, or ends where it has none; `deadlock`: all lanes wait for each other.
    */
   next(memories: Memories, wave: number, cause: TurnCause): number | 'same' | 'deadlock';
   /** Where all lanes are that have not ended; `offset`: where the wave is. */

@@ -361,6 +361,9 @@ export class GroupScheduler implements RecordHolder {
       this.#core.work.answerExit();
       this.#core.state.view.setUint32(wave.base + WAVE_RECORD, this.#jump(wave, record, next), true);
     }
+    // None is left: the wave ends with the same instruction.
+    else if (cause === 'ended')
+      this.#core.state.view.setUint32(wave.base + WAVE_RECORD, record - RECORD_SIZE_BYTES, true);
     if (typeof cause === 'string') return 'ready';
     if (next !== undefined) this.#running!.takesTurns = true;
     return 'spent';

@@ -31,7 +31,7 @@ export const PLACES = {
   gridid: scalar(18, 2),
   /** What a vote came to. */
   vote: scalar(20),
-  /** Lanes that go on when they get their turn. */
+  /** Lanes that were not chosen when the host chose last: they may need a turn of their own. */
   stopped: scalar(21),
   /** How often lanes had to give way, and the first of those that had their turn by its number. */
   turns: scalar(22),

@@ -142,7 +142,7 @@ test('errors name line and column and show the line', () => {
   };
   assert.equal(
     messageOf('.global .u32 x;\n\t.global .u31 y;'),
-    "test.ptx:5:10: unexpected '.u31' in a declaration\n\t.global .u31 y;\n\t        ^",
+    "test.ptx:5:10: unexpected '.u31' in a declaration\n        .global .u31 y;\n                ^",
   );
   assert.match(messageOf('.func f() { add.u32 %r1, %r2 }'), /^test\.ptx:4:30: expected ';' behind an instruction/);
   assert.match(messageOf('.const .u32 x = 1 / 0;'), /:4:19: a division by zero/);

@@ -41,9 +41,9 @@ export class PtxSource {
     const end = this.text.indexOf('\n', start);
     const text = this.text.slice(start, end < 0 ? undefined : end).replace(/\r$/, '');
     const shown = text.slice(0, MAX_SHOWN_COLUMNS);
-    const indent = shown.slice(0, column - 1).replace(/[^\t]/g, ' ');
+    const indent = ' '.repeat(untabbed(shown.slice(0, column - 1)).length);
     const caret = column <= MAX_SHOWN_COLUMNS ? `\n${indent}^` : '';
-    return new WavewrightError(code, `${what}\n${shown}${caret}`, { file: `${this.name}:${line}:${column}` });
+    return new WavewrightError(code, `${what}\n${untabbed(shown)}${caret}`, { file: `${this.name}:${line}:${column}` });
   }
 
   #lineStarts(): number[] {
@@ -53,4 +53,13 @@ export class PtxSource {
     this.#lines = starts;
     return starts;
   }
+}
+
+const TAB_COLUMNS = 8;
+
+/** Tabs as blanks, as terminals show them: errors print other control characters as numbers. */
+function untabbed(text: string): string {
+  let shown = '';
+  for (const each of text) shown += each === '\t' ? ' '.repeat(TAB_COLUMNS - (shown.length % TAB_COLUMNS)) : each;
+  return shown;
 }

@@ -129,11 +129,8 @@ class Warp {
     this.setExec(lanes);
     this.setScalar(PLACES.activation, activation);
     this.setScalar(PLACES.lastTurn, firstLane(lanes));
-    let stopped = 0;
-    for (const lane of lanesOf(live & ~lanes)) {
-      if ((this.row(PLACES.join, lane) & WAITS_MASK) !== WAITS.join) stopped |= 1 << lane;
-    }
-    this.setScalar(PLACES.stopped, stopped);
+    // Those that wait at a join, too: who would have come past may be one of these.
+    this.setScalar(PLACES.stopped, live & ~lanes);
     return offset;
   }
 }
@@ -174,6 +171,10 @@ function next(memories: Memories, wave: number, cause: TurnCause): number | 'sam
   if (isSpent && warp.scalar(PLACES.givesWay) === 0) return 'same';
   if (cause === 'ended') warp.setScalar(PLACES.live, warp.scalar(PLACES.live) & ~exec);
   const live = warp.scalar(PLACES.live);
+  if (cause === 'ended' && live === 0) {
+    warp.setScalar(PLACES.stopped, 0);
+    return 'same';
+  }
   if (isSpent) {
     if (exec === live || live === 0 || warp.isPair(cause.offset)) return 'same';
     if (!warp.isAtJoin(cause.offset)) warp.stop(exec, cause.offset);
