@@ -6,6 +6,7 @@ export {
   amdgpuDriver,
   uuidOf,
 } from './amdgpu/index.ts';
+export type { DispatchedKernel, DispatchTimes } from './backend/backend.ts';
 export type { DeviceLink, PhysicalDeviceInfo, Topology } from './backend/topology.ts';
 export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
 export type { GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';
@@ -55,6 +56,7 @@ export {
 } from './core/stall.ts';
 export { describeOperation, HAL_STATUS, HalError, type HalStatus, type OperationInfo } from './core/status.ts';
 export { type DeviceUri, formatDeviceUri, parseDeviceUri } from './core/uri.ts';
+export type { ClockSample, DeviceDescription } from './devices/device-description.ts';
 export {
   DeviceReplay,
   type RecordedCall,
@@ -67,12 +69,16 @@ export {
   DriverRegistry,
   type OpenOptions,
 } from './devices/driver.ts';
+export { LogicalDevice, type SemaphoreParams } from './devices/logical-device.ts';
 export {
-  type ClockSample,
-  type DeviceDescription,
-  LogicalDevice,
-  type SemaphoreParams,
-} from './devices/logical-device.ts';
+  PROFILE_DATA,
+  type ProfileChunk,
+  type ProfileData,
+  type ProfileEvent,
+  type ProfileOptions,
+  ProfileSession,
+  type ProfileSink,
+} from './devices/profile-session.ts';
 export {
   type CodeLoadOptions,
   type ExecutableConstants,

@@ -5,7 +5,7 @@ import type { AdvanceResult, Device } from '../../device/device.ts';
 import type { Agent } from '../../hsa/objects/agent.ts';
 import type { MemoryPool } from '../../hsa/objects/memory-pool.ts';
 import { createRuntime, type Runtime, type RuntimeOptions } from '../../hsa/runtime/runtime.ts';
-import type { DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
+import type { DeviceBackend, DispatchTimes, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import type { DeviceLink, PhysicalDeviceInfo } from '../backend/topology.ts';
 import { BUFFER_USAGE, type BufferUsage, MEMORY_TYPES, type MemoryType } from '../core/flags.ts';
 import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
@@ -120,6 +120,8 @@ export class GpuBackend implements DeviceBackend {
   readonly #programs: readonly ProgramCache[];
   readonly #waits: CrossQueueStrategy;
   readonly #queues: HostQueue[] = [];
+  /** By queue: the GPU that it is of. */
+  readonly #ordinals: number[] = [];
 
   /** `gpus`: at least one, of one ISA; the backend closes them. Throws INCOMPATIBLE for `waits` they lack. */
   constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
@@ -183,7 +185,15 @@ export class GpuBackend implements DeviceBackend {
       waits: this.#waits,
     });
     this.#queues.push(queue);
+    this.#ordinals.push(deviceOrdinal);
     return queue;
+  }
+
+  measureDispatches(tell: ((times: DispatchTimes) => void) | undefined): void {
+    for (const [i, queue] of this.#queues.entries()) {
+      const deviceOrdinal = this.#ordinals[i]!;
+      queue.measure(tell && ((times) => tell({ ...times, deviceOrdinal })));
+    }
   }
 
   clock(deviceOrdinal: number): bigint {

@@ -7,7 +7,7 @@ import type { Agent } from '../../hsa/objects/agent.ts';
 import { BARRIER_BIT } from '../../hsa/objects/layouts.ts';
 import type { QueueError } from '../../hsa/queues/packet-processor.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
-import type { CommandDone } from '../backend/backend.ts';
+import type { CommandDone, DispatchTimes } from '../backend/backend.ts';
 import {
   type BackendCommand,
   type DispatchCommand,
@@ -71,6 +71,9 @@ interface OpenQueue {
   readonly axis: Axis;
 }
 
+/** When a kernel ran. */
+export type MeasuredKernel = Omit<DispatchTimes, 'deviceOrdinal'>;
+
 type Entry = Submitted<HostQueue>;
 type Options = Omit<SubmittedOptions, 'operation' | 'done'>;
 
@@ -84,6 +87,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   #open: OpenQueue | undefined;
   /** What its packets have waited for so far. */
   #frontier: Frontier = new Map();
+  #measured: ((times: MeasuredKernel) => void) | undefined;
   #waitPacketCount = 0;
   #activity = 0;
   /** The operation whose packets were published last. */
@@ -102,8 +106,8 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
 
   #opened(): OpenQueue {
     if (this.#open !== undefined) return this.#open;
-    const { runtime, agent, rings, waits } = this.#options;
-    const axis = waits === 'barrier' ? new SignalingAxis({ runtime, agent }) : new CountingAxis({ runtime, agent });
+    const { runtime, agent, rings } = this.#options;
+    const axis = this.#createAxis();
     try {
       this.#open = { ring: new AqlRing(runtime.createQueue(agent, { sizePackets: rings.packets })), axis };
     } catch (error) {
@@ -111,6 +115,30 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
       throw error;
     }
     return this.#open;
+  }
+
+  /** Times are those of signals, which each submission needs one of then. */
+  #createAxis(): Axis {
+    const { runtime, agent, waits } = this.#options;
+    const keepsTimes = this.#measured !== undefined;
+    if (waits !== 'barrier' && !keepsTimes) return new CountingAxis({ runtime, agent });
+    return new SignalingAxis({ runtime, agent }, { keepsTimes });
+  }
+
+  /** Tells when each kernel ran from now on, if anybody; only while nothing is in the queue. */
+  measure(tell: ((times: MeasuredKernel) => void) | undefined): void {
+    this.#measured = tell;
+    if (this.#open === undefined) return;
+    const { ring, axis } = this.#open;
+    this.#open = { ring, axis: this.#createAxis() };
+    this.#frontier = new Map();
+    axis.close();
+  }
+
+  #tellTimes({ place, operation }: Entry): void {
+    const times = place!.axis.takeTimes(place!.epoch);
+    const { kernel } = place!.batch;
+    if (times !== undefined && kernel !== undefined) this.#measured!({ operation, kernel, ...times });
   }
 
   /** Whether anything is in the rings or parked. */
@@ -266,7 +294,9 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
 
   get limits() {
     const { packets, kernargBlocks } = this.#options.rings;
-    return { packets, kernargBytes: kernargBlocks * KERNARG_BLOCK_BYTES };
+    // Who measures kernels of a program has each of them in a submission of its own.
+    const most = this.#measured === undefined ? packets : 1;
+    return { packets: most, kernargBytes: kernargBlocks * KERNARG_BLOCK_BYTES };
   }
 
   programOf(commands: CommandBuffer): CommandProgram {
@@ -393,6 +423,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
       }
       this.#inFlight.shift();
       this.#activity++;
+      if (this.#measured !== undefined) this.#tellTimes(first);
       this.#withdraw(first);
       first.end();
       hasMoved = true;

@@ -1,6 +1,7 @@
 /** Commands of one packet: dispatches, and transfers by kernels of the device library. */
 import { AQL_PACKET_SIZE_BYTES } from '../../hsa/objects/layouts.ts';
 import { encodeKernelDispatch } from '../../hsa/queues/packet.ts';
+import type { DispatchedKernel } from '../backend/backend.ts';
 import type { DispatchCommand } from '../backend/command.ts';
 import type { LaunchTemplate } from './kernel-launch.ts';
 import type { LibraryLaunch } from './library/device-library.ts';
@@ -17,6 +18,11 @@ export class DispatchBatch implements PacketBatch {
     this.kernargBytes = template.launch.sizes.kernargSizeBytes;
     this.#template = template;
     this.#command = command;
+  }
+
+  get kernel(): DispatchedKernel {
+    const { entry, groups, workgroupSize } = this.#command;
+    return { name: entry.name, groups, workgroupSize };
   }
 
   encode(place: BatchPlace, headers: Int32Array): void {

@@ -35,6 +35,24 @@ export interface QueueBackend extends Disposable {
   standings?(): ReadonlyMap<OperationInfo, QueueStanding>;
 }
 
+/** A kernel that has run, with times of its device's clock. */
+export interface DispatchTimes {
+  readonly operation: OperationInfo;
+  readonly deviceOrdinal: number;
+  readonly kernel: DispatchedKernel;
+  readonly startTicks: bigint;
+  readonly endTicks: bigint;
+}
+
+export interface DispatchedKernel {
+  readonly name: string;
+  /** Workgroups; undefined where memory had their counts. */
+  readonly groups: readonly [number, number, number] | undefined;
+  readonly workgroupSize: readonly [number, number, number];
+  /** The number of its command in a command buffer. */
+  readonly commandIndex?: number;
+}
+
 export interface DeviceBackend extends StorageSource, Disposable {
   /** At least one. */
   readonly physicalDevices: readonly PhysicalDeviceInfo[];
@@ -48,6 +66,11 @@ export interface DeviceBackend extends StorageSource, Disposable {
   createQueue(deviceOrdinal: number, queueOrdinal: number): QueueBackend;
   /** The time of a physical device now, in ticks of `clockFrequencyHz`. */
   clock(deviceOrdinal: number): bigint;
+  /**
+   * Tells of each dispatch that ends from now on, or of none any more; only while nothing is in its queues.
+   * Absent: nobody measures.
+   */
+  measureDispatches?(tell: ((times: DispatchTimes) => void) | undefined): void;
   /** Lets commands run for a few milliseconds. */
   progress(): AdvanceResult;
 }

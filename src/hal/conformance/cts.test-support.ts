@@ -168,4 +168,4 @@ export async function failureOf(operation: PromiseLike<unknown>): Promise<HalErr
   return error;
 }
 
-export const PROFILING = 'there is no profiling session yet';
+export const PROFILING = 'there are no profile files yet';

@@ -1,7 +1,7 @@
 /** A logical device (iree/hal/device.h): one or more physical ones, their memory, code and queues. */
 import type { AdvanceResult } from '../../device/device.ts';
 import type { DeviceBackend } from '../backend/backend.ts';
-import { type DeviceLink, type PhysicalDeviceInfo, Topology } from '../backend/topology.ts';
+import { type PhysicalDeviceInfo, Topology } from '../backend/topology.ts';
 import type { CommandBuffer, CommandFinding } from '../commands/command-buffer.ts';
 import { CommandRecorder, type RecordOptions } from '../commands/recorder.ts';
 import type { FlagInput } from '../core/flag-set.ts';
@@ -22,6 +22,8 @@ import type { PoolOptions } from '../memory/pools/pool-shape.ts';
 import { HalQueue } from '../queues/queue.ts';
 import { Scheduler, type SchedulerOptions } from '../queues/scheduler.ts';
 import { StallWatchdog, type WatchedActivity } from '../queues/stall-watchdog.ts';
+import type { ClockSample, DeviceDescription } from './device-description.ts';
+import { type ProfiledDevice, type ProfileOptions, ProfileSession } from './profile-session.ts';
 
 /** Who is told of standstills. */
 export interface StallWatch {
@@ -41,35 +43,12 @@ export interface LogicalDeviceOptions extends Omit<SchedulerOptions, 'watchdog'>
   readonly watch?: StallWatch | undefined;
 }
 
-/** One moment by two clocks: that of the device lies between the two times of the host. */
-export interface ClockSample {
-  /** Of `PhysicalDeviceInfo.clockFrequencyHz`. */
-  readonly deviceTicks: bigint;
-  /** Milliseconds, as `performance.now` and events of queues have them. */
-  readonly hostBeforeMs: number;
-  readonly hostAfterMs: number;
-}
-
 export interface SemaphoreParams {
   /** Default 0. */
   readonly initialValue?: number;
   /** Default `default`: the host may wait for it. */
   readonly flags?: FlagInput<SemaphoreFlag>;
   readonly label?: string;
-}
-
-/** What a device is, for reports: plain data. */
-export interface DeviceDescription {
-  readonly name: string;
-  readonly devices: readonly (PhysicalDeviceInfo & { readonly queues: readonly string[] })[];
-  /** How kernels and copies of a device get at the memory of another one. */
-  readonly links: readonly DeviceLink[];
-  readonly heaps: readonly {
-    readonly memoryType: readonly string[];
-    readonly usage: readonly string[];
-    readonly maxAllocationBytes: number;
-    readonly minAlignmentBytes: number;
-  }[];
 }
 
 /** `using` stops what runs; `await using` lets what has begun end, and cancels the rest. */
@@ -85,6 +64,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   readonly #pools = new Set<HalPool>();
   readonly #watchdog: StallWatchdog | undefined;
   #isClosed = false;
+  #isProfiled = false;
 
   /** Use `DriverRegistry.open`. */
   constructor(backend: DeviceBackend, options: LogicalDeviceOptions) {
@@ -242,6 +222,42 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     const hostBeforeMs = performance.now();
     const deviceTicks = this.#backend.clock(deviceOrdinal);
     return { deviceTicks, hostBeforeMs, hostAfterMs: performance.now() };
+  }
+
+  /**
+   * Begins a profiling session, of which there is one at most. Throws FAILED_PRECONDITION while the device
+   * has work or another session, UNIMPLEMENTED for what it cannot tell, and what the sink throws.
+   */
+  async profile(options: ProfileOptions): Promise<ProfileSession> {
+    this.#expectOpen();
+    if (this.#isProfiled) throw new HalError('FAILED_PRECONDITION', `${this.name} has a profiling session`);
+    this.#isProfiled = true;
+    try {
+      return await ProfileSession.begin(this.#profiled(), options);
+    } catch (error) {
+      this.#isProfiled = false;
+      throw error;
+    }
+  }
+
+  #profiled(): ProfiledDevice {
+    const device = this;
+    return {
+      get isIdle() {
+        const { waiting, running } = device.pendingCounts;
+        return waiting + running === 0;
+      },
+      get isClosed() {
+        return device.isClosed;
+      },
+      describe: () => this.describe(),
+      clocks: () => this.physicalDevices.map((_, ordinal) => this.sampleClock(ordinal)),
+      observe: (observer) => this.#scheduler.observe(observer),
+      measureDispatches: this.#backend.measureDispatches?.bind(this.#backend),
+      forget: () => {
+        this.#isProfiled = false;
+      },
+    };
   }
 
   describe(): DeviceDescription {

@@ -105,6 +105,7 @@ export class Scheduler {
   readonly #pick: ((limit: number) => number) | undefined;
   readonly #onEvent: ((event: QueueEvent) => void) | undefined;
   readonly #watchdog: StallWatchdog | undefined;
+  #observer: ((event: QueueEvent) => void) | undefined;
   readonly #waiting = new Set<Task>();
   readonly #running = new Set<Task>();
   #ready: Task[] = [];
@@ -355,9 +356,17 @@ export class Scheduler {
     }
   }
 
+  /** Who is told of events besides, or nobody. */
+  observe(observer: ((event: QueueEvent) => void) | undefined): void {
+    this.#observer = observer;
+  }
+
   #tell(kind: QueueEvent['kind'], { work, strategy }: Task, failure?: HalError): void {
+    if (this.#onEvent === undefined && this.#observer === undefined) return;
     const more = { ...(failure && { failure }), ...(kind === 'started' && { strategy }) };
-    this.#onEvent?.({ kind, operation: work.info, timeMs: performance.now(), ...more });
+    const event = { kind, operation: work.info, timeMs: performance.now(), ...more };
+    this.#onEvent?.(event);
+    this.#observer?.(event);
   }
 }
 

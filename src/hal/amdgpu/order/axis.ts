@@ -26,8 +26,15 @@ export interface Axis {
   hold(epoch: number): WaitSignal;
   release(epoch: number): void;
   lose(): void;
+  /** When the packet ran that completed an epoch, in ticks of the GPU; undefined where nobody keeps that. */
+  takeTimes(epoch: number): PacketTimes | undefined;
   /** The queue does not need it any more; the signals go when nobody waits for them. */
   close(): void;
+}
+
+export interface PacketTimes {
+  readonly startTicks: bigint;
+  readonly endTicks: bigint;
 }
 
 /** `below`: the value that the signal falls under when the epoch is complete. */
@@ -56,6 +63,10 @@ abstract class BaseAxis {
 
   lose(): void {
     this.isLost = true;
+  }
+
+  takeTimes(_epoch: number): PacketTimes | undefined {
+    return undefined;
   }
 
   protected enter(): void {
@@ -127,10 +138,20 @@ export class SignalingAxis extends BaseAxis implements Axis {
   /** By epoch: what is in flight, and what somebody waits for. */
   readonly #signals = new Map<number, EpochSignal>();
   #next: Signal | undefined;
+  /** By epoch, of those that nobody asked for yet. */
+  readonly #times: Map<number, PacketTimes> | undefined;
 
-  constructor(place: Place) {
+  /** `keepsTimes`: each epoch is asked for by `takeTimes`. */
+  constructor(place: Place, { keepsTimes = false } = {}) {
     super();
     this.#place = place;
+    if (keepsTimes) this.#times = new Map();
+  }
+
+  override takeTimes(epoch: number): PacketTimes | undefined {
+    const times = this.#times?.get(epoch);
+    this.#times?.delete(epoch);
+    return times;
   }
 
   reserve(): bigint {
@@ -152,6 +173,10 @@ export class SignalingAxis extends BaseAxis implements Axis {
     for (;;) {
       const next = this.#signals.get(this.completed + 1);
       if (next === undefined || next.signal.load() > 0n) return this.completed;
+      if (this.#times !== undefined) {
+        const { startTicks, endTicks } = next.signal;
+        this.#times.set(this.completed + 1, { startTicks, endTicks });
+      }
       this.#drop(++this.completed);
     }
   }

@@ -1,5 +1,7 @@
 /** Packets that go into a ring together: all of them or none, and the last one ends them. */
 
+import type { DispatchedKernel } from '../../backend/backend.ts';
+
 /** Where a batch goes. */
 export interface BatchPlace {
   readonly queueAddress: bigint;
@@ -20,6 +22,8 @@ export interface PacketBatch {
   /** At least 1. */
   readonly packetCount: number;
   readonly kernargBytes: number;
+  /** The only kernel of the program that is in it, if it has one. */
+  readonly kernel?: DispatchedKernel | undefined;
   /**
    * Fills packets and arguments in. `headers`: takes the first word of each packet, which is stored when all
    * is there.

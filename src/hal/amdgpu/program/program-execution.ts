@@ -3,7 +3,7 @@
  * order; what the host does, and where control branches, waits until all before has ended.
  */
 
-import type { CommandDone } from '../../backend/backend.ts';
+import type { CommandDone, DispatchedKernel } from '../../backend/backend.ts';
 import type { BackendCommand } from '../../backend/command.ts';
 import type { DeviceOrder } from '../../backend/order.ts';
 import type { CommandBuffer } from '../../commands/command-buffer.ts';
@@ -119,7 +119,7 @@ export class ProgramExecution {
     const span = measureSpan(block, frame.at, frame.bindings, this.#queue.limits);
     if (span.packetCount > 0) {
       if (this.#open.size >= MAX_OPEN) return false;
-      this.#submit(new SpanBatch(block, span, frame.bindings));
+      this.#submit(new SpanBatch(frame, block, span));
       this.#barriers += span.barrierCount;
       frame.at = span.end;
       return true;
@@ -253,13 +253,29 @@ class SpanBatch implements PacketBatch {
   readonly #block: CommandBlock;
   readonly #span: Span;
   readonly #bindings: ProgramBindings;
+  readonly #program: CommandProgram;
 
-  constructor(block: CommandBlock, span: Span, bindings: ProgramBindings) {
+  constructor({ program, bindings }: Pick<Frame, 'program' | 'bindings'>, block: CommandBlock, span: Span) {
+    this.#program = program;
     this.packetCount = span.packetCount;
     this.kernargBytes = span.kernargBytes;
     this.#block = block;
     this.#span = span;
     this.#bindings = bindings;
+  }
+
+  get kernel(): DispatchedKernel | undefined {
+    if (this.packetCount > 1) return undefined;
+    const { start, end } = this.#span;
+    for (let at = start; at < end; at += 8 * this.#block.field16(at + COMMAND.qwords)) {
+      const commandIndex = this.#block.field32(at + COMMAND.index);
+      const command = this.#program.commands.commands[commandIndex];
+      if (command?.kind !== 'dispatch') continue;
+      const { entry, workgroupSize } = command.dispatch;
+      const groups = 'offsetBytes' in command.groups ? undefined : command.groups;
+      return { name: entry.name, groups, workgroupSize, commandIndex };
+    }
+    return undefined;
   }
 
   encode(place: BatchPlace, headers: Int32Array): void {

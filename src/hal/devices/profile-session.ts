@@ -1,0 +1,150 @@
+/**
+ * Profiling sessions (iree/hal/profile.h): what happens on a device, for a sink. Events are kept until they
+ * are flushed, so that no sink is called while the device works; when there is no room they are dropped, and
+ * counted.
+ */
+import type { DispatchTimes } from '../backend/backend.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
+import type { QueueEvent } from '../queues/scheduler.ts';
+import type { ClockSample, DeviceDescription } from './device-description.ts';
+
+/** What a session is told of; names are IREE's. */
+export const PROFILE_DATA = ['queue-events', 'dispatch-events'] as const;
+export type ProfileData = (typeof PROFILE_DATA)[number];
+
+/**
+ * `queue-events`: an operation by times of the host; `dispatch-events`: a kernel that has run, by times of
+ * its device's clock.
+ */
+export type ProfileEvent =
+  | ({ readonly data: 'queue-events' } & QueueEvent)
+  | ({ readonly data: 'dispatch-events' } & DispatchTimes);
+
+export interface ProfileChunk {
+  readonly events: readonly ProfileEvent[];
+  /** Events since the last chunk for which there was no room. */
+  readonly droppedCount: number;
+  /** Of each physical device, now: two of a device bring its ticks and the host's time together. */
+  readonly clocks: readonly ClockSample[];
+}
+
+/** Where a session goes. What it throws is thrown by whoever flushes; the chunk is kept, and comes again. */
+export interface ProfileSink {
+  /** Before anything else. */
+  begin?(device: DeviceDescription): void | Promise<void>;
+  write(chunk: ProfileChunk): void | Promise<void>;
+  /** Behind the last chunk. */
+  end?(): void | Promise<void>;
+}
+
+export interface ProfileOptions {
+  readonly sink: ProfileSink;
+  /** Default: all that the device has. */
+  readonly data?: readonly ProfileData[];
+  /** Events that are kept between two flushes. Default 65,536. */
+  readonly capacity?: number;
+}
+
+/** What a session has of its device. */
+export interface ProfiledDevice {
+  readonly isIdle: boolean;
+  readonly isClosed: boolean;
+  describe(): DeviceDescription;
+  clocks(): readonly ClockSample[];
+  observe(observer: ((event: QueueEvent) => void) | undefined): void;
+  /** Absent where nobody measures. */
+  readonly measureDispatches: ((tell: ((times: DispatchTimes) => void) | undefined) => void) | undefined;
+  /** The session is over. */
+  forget(): void;
+}
+
+const DEFAULT_CAPACITY = 65_536;
+
+/** `await using` ends it. */
+export class ProfileSession implements AsyncDisposable {
+  readonly data: readonly ProfileData[];
+  readonly #device: ProfiledDevice;
+  readonly #sink: ProfileSink;
+  readonly #capacity: number;
+  #events: ProfileEvent[] = [];
+  #droppedCount = 0;
+  /** What the sink has not taken, oldest first. */
+  #chunk: ProfileChunk | undefined;
+  #isOver = false;
+
+  /** Use `LogicalDevice.profile`. */
+  private constructor(device: ProfiledDevice, { sink, data, capacity = DEFAULT_CAPACITY }: ProfileOptions) {
+    this.#device = device;
+    this.#sink = sink;
+    this.#capacity = capacity;
+    const has = (data: ProfileData) => data !== 'dispatch-events' || device.measureDispatches !== undefined;
+    this.data = data ?? PROFILE_DATA.filter(has);
+    if (!Number.isSafeInteger(capacity) || capacity < 1) throw invalidArgument(`a session of ${capacity} events`);
+    for (const data of this.data) {
+      if (!PROFILE_DATA.includes(data)) throw invalidArgument(`there are no '${data}'`);
+      if (has(data)) continue;
+      throw new HalError('UNIMPLEMENTED', `${device.describe().name} does not measure when kernels run`, {
+        hint: 'queue-events have the times of operations',
+      });
+    }
+  }
+
+  /** Throws INVALID_ARGUMENT, UNIMPLEMENTED, FAILED_PRECONDITION, and what the sink throws. */
+  static async begin(device: ProfiledDevice, options: ProfileOptions): Promise<ProfileSession> {
+    const session = new ProfileSession(device, options);
+    session.#expectIdle('begins');
+    await options.sink.begin?.(device.describe());
+    if (session.data.includes('queue-events')) {
+      device.observe((event) => session.#add({ data: 'queue-events', ...event }));
+    }
+    if (session.data.includes('dispatch-events')) {
+      device.measureDispatches!((times) => session.#add({ data: 'dispatch-events', ...times }));
+    }
+    await session.flush();
+    return session;
+  }
+
+  #expectIdle(what: string): void {
+    if (this.#device.isIdle || this.#device.isClosed) return;
+    throw new HalError('FAILED_PRECONDITION', `a profiling session ${what} while the device has work`, {
+      hint: 'await what was submitted first',
+    });
+  }
+
+  #add(event: ProfileEvent): void {
+    if (this.#events.length < this.#capacity) this.#events.push(event);
+    else this.#droppedCount++;
+  }
+
+  /** Gives the sink what has happened. Throws what the sink throws; what it did not take comes again. */
+  async flush(): Promise<void> {
+    if (this.#chunk !== undefined) await this.#write(this.#chunk);
+    const [events, droppedCount] = [this.#events, this.#droppedCount];
+    this.#events = [];
+    this.#droppedCount = 0;
+    await this.#write({ events, droppedCount, clocks: this.#device.isClosed ? [] : this.#device.clocks() });
+  }
+
+  async #write(chunk: ProfileChunk): Promise<void> {
+    this.#chunk = chunk;
+    await this.#sink.write(chunk);
+    this.#chunk = undefined;
+  }
+
+  /** Throws FAILED_PRECONDITION while the device has work, and what the sink throws; it may come again. */
+  async end(): Promise<void> {
+    if (this.#isOver) return;
+    this.#expectIdle('ends');
+    await this.flush();
+    await this.#sink.end?.();
+    this.#isOver = true;
+    this.#device.forget();
+    if (this.#device.isClosed) return;
+    this.#device.observe(undefined);
+    if (this.data.includes('dispatch-events')) this.#device.measureDispatches!(undefined);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
+  }
+}
