@@ -1,6 +1,9 @@
 /** Dispatches of queues and of command buffers. */
+import assert from 'node:assert/strict';
+
+import type { ProfileData, ProfileEvent } from '../devices/profile-session.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
-import { executing, type Group, PROFILING, type World } from './cts.test-support.ts';
+import { executing, type Group, measuring, PROFILING, type World } from './cts.test-support.ts';
 
 const INPUT = Int32Array.of(1, 2, 3, 4);
 const SCALED = Int32Array.of(13, 16, 19, 22);
@@ -10,6 +13,23 @@ const scale = (world: World, bindings: readonly HalBuffer[]) => ({
   constants: [3, 10],
   bindings,
 });
+
+/** What a session of its own is told of what `run` does. */
+async function profiled(
+  { device }: World,
+  data: readonly ProfileData[],
+  run: () => PromiseLike<unknown>,
+): Promise<readonly ProfileEvent[]> {
+  const events: ProfileEvent[] = [];
+  const session = await device.profile({ data, sink: { write: (chunk) => void events.push(...chunk.events) } });
+  await run();
+  await session.end();
+  return events;
+}
+
+/** Kernels that `run` lets run. */
+const kernelsOf = async (world: World, run: () => PromiseLike<unknown>) =>
+  (await profiled(world, ['dispatch-events'], run)).filter((event) => event.data === 'dispatch-events');
 
 export const QueueDispatchTest: Group = {
   DispatchWithConstantsAndBindings: executing(async (world) => {
@@ -27,8 +47,22 @@ export const QueueDispatchTest: Group = {
     }
     await world.expect(output, SCALED);
   }),
-  DispatchWithConstantsAndBindingsWhileProfiling: PROFILING,
-  DispatchHostQueueEventProfiling: PROFILING,
+  DispatchWithConstantsAndBindingsWhileProfiling: measuring(async (world) => {
+    const output = world.buffer(16);
+    const bindings = [await world.filled(INPUT), output];
+    const [event, ...others] = await kernelsOf(world, () => world.queue.dispatch(scale(world, bindings)));
+    await world.expect(output, SCALED);
+    assert.deepEqual([event!.kernel.name, event!.kernel.groups, others], ['scale_and_offset', [1, 1, 1], []]);
+    assert.ok(event!.startTicks <= event!.endTicks);
+  }),
+  DispatchHostQueueEventProfiling: executing(async (world) => {
+    const bindings = [await world.filled(INPUT), world.buffer(16)];
+    const events = await profiled(world, ['queue-events'], () => world.queue.dispatch(scale(world, bindings)));
+    assert.deepEqual(
+      events.map((event) => event.data === 'queue-events' && [event.operation.kind, event.kind]),
+      ['submitted', 'ready', 'started', 'complete'].map((kind) => ['dispatch', kind]),
+    );
+  }),
   DispatchDeviceQueueEventProfiling: PROFILING,
   DispatchProfileFilterCanSkipDirectDispatchEvents: PROFILING,
   NoopDispatchSignalsAndDoesNotTouchBuffers: async (world) => {
@@ -70,22 +104,38 @@ async function countIndirect(world: World, counts: readonly number[], offsetByte
   await world.expect(output, Uint32Array.of(counts.reduce((product, each) => product * each, 1)));
 }
 
+/** As `countIndirect`, where a kernel writes the counts. */
+async function countWritten(world: World): Promise<void> {
+  const [params, output] = [world.buffer(12), world.buffer(4)];
+  const first = world.queue.dispatch({
+    entry: world.entry('write_dispatch_params'),
+    groups: 1,
+    constants: [5, 2, 1],
+    bindings: [params],
+  });
+  const entry = world.entry('count_workgroups');
+  await world.otherQueue.dispatch({ entry, groups: { from: params }, bindings: [output], waits: [first] });
+  await world.expect(output, Uint32Array.of(10));
+}
+
 export const QueueDispatchIndirectParametersTest: Group = {
   StaticParameters: executing((world) => countIndirect(world, [2, 3, 4], 16)),
-  DynamicParameters: executing(async (world) => {
-    const [params, output] = [world.buffer(12), world.buffer(4)];
-    const first = world.queue.dispatch({
-      entry: world.entry('write_dispatch_params'),
-      groups: 1,
-      constants: [5, 2, 1],
-      bindings: [params],
-    });
-    const entry = world.entry('count_workgroups');
-    await world.otherQueue.dispatch({ entry, groups: { from: params }, bindings: [output], waits: [first] });
-    await world.expect(output, Uint32Array.of(10));
+  DynamicParameters: executing((world) => countWritten(world)),
+  StaticParametersWhileProfiling: measuring(async (world) => {
+    const [event] = await kernelsOf(world, () => countIndirect(world, [2, 3, 4], 16));
+    assert.deepEqual(event!.kernel.groups, [2, 3, 4]);
   }),
-  StaticParametersWhileProfiling: PROFILING,
-  DynamicParametersWhileProfiling: PROFILING,
+  DynamicParametersWhileProfiling: measuring(async (world) => {
+    const events = await kernelsOf(world, () => countWritten(world));
+    assert.deepEqual(
+      events.map(({ kernel }) => [kernel.name, kernel.groups]),
+      [
+        ['write_dispatch_params', [1, 1, 1]],
+        ['count_workgroups', [5, 2, 1]],
+      ],
+    );
+    assert.ok(events[0]!.endTicks <= events[1]!.startTicks);
+  }),
   WholeBufferParameterRef: executing((world) => countIndirect(world, [7, 1, 1])),
 };
 
@@ -270,7 +320,13 @@ export const DispatchReuseTest: Group = {
     for (const output of outputs) await world.queue.execute({ commands: program, bindings: { input, output } });
     for (const output of outputs) await world.expect(output, SCALED);
   }),
-  DispatchProfilingRecordsCommandBufferDispatch: PROFILING,
+  DispatchProfilingRecordsCommandBufferDispatch: measuring(async (world) => {
+    using program = scaleProgram(world);
+    const bindings = { input: await world.filled(INPUT), output: world.buffer(16) };
+    const [event, ...others] = await kernelsOf(world, () => world.queue.execute({ commands: program, bindings }));
+    assert.deepEqual([event!.operation.kind, event!.kernel.name, others], ['execute', 'scale_and_offset', []]);
+    assert.equal(typeof event!.kernel.commandIndex, 'number');
+  }),
   LargeWorkgroupCount: executing(async (world) => {
     const output = world.buffer(1024 * 4);
     await world.commands({ output }, (commands, ref) =>

@@ -136,6 +136,9 @@ export type Group = Readonly<
 /** Bodies that need kernels to run. */
 export const executing = (body: Body) => ({ needs: ['execution'] as const, body });
 
+/** Bodies that need a device that measures when kernels run. */
+export const measuring = (body: Body) => ({ needs: ['execution', 'code-objects'] as const, body });
+
 /** Bodies that need kernels as code of GPUs, with faults of their own. */
 export const faulting = (body: Body) => ({ needs: ['execution', 'faults'] as const, body });
 
