@@ -315,9 +315,7 @@ export const EventReuseTest: Group = {
 /** The arguments of `mix`: two addresses, a factor and a count. */
 function mixArguments(input: HalBuffer, output: HalBuffer, factor: number, count: number): Uint8Array {
   const view = new DataView(new ArrayBuffer(24));
-  for (const [i, { allocation }] of [input, output].entries()) {
-    view.setBigUint64(8 * i, allocation.storage.address!, true);
-  }
+  for (const [i, buffer] of [input, output].entries()) view.setBigUint64(8 * i, buffer.deviceAddress!, true);
   view.setUint32(16, factor, true);
   view.setUint32(20, count, true);
   return new Uint8Array(view.buffer);

@@ -32,6 +32,8 @@ onSubjects('a semaphore that nobody signals is the cause, by its name', async ({
   const late = await failureOf(two.wait(1, { timeoutMs: 1 }));
   assert.equal(late.status, 'DEADLINE_EXCEEDED');
   assert.match(late.message, why);
+  const alone = await failureOf(gate.wait(9, { timeoutMs: 1 }));
+  assert.match(alone.message, /: 'gate' ≥ 9, which is at 0: nothing that was submitted signals 'gate' ≥ 9$/);
   gate.signal(3);
   await second;
   assert.deepEqual(device.explainStall(), { name: device.name, operations: [], causes: [] });

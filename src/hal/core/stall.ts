@@ -229,6 +229,11 @@ function rootOf(operation: OperationInfo, blocker: StallBlocker): Root {
     case 'semaphore': {
       const { semaphore, wantedValue, presentValue } = blocker;
       const key = `'${semaphore}' ≥ ${wantedValue} is at ${presentValue}, and nothing that was submitted signals it`;
+      // Whoever waits knows what for, and where it is.
+      if (operation.id === 0) {
+        const own = `nothing that was submitted signals '${semaphore}' ≥ ${wantedValue}`;
+        return { key: own, kind: 'semaphore', text: () => own };
+      }
       return { key, kind: 'semaphore', text: (waiting) => `${key}; for it ${verb(waiting)} ${namesOf(waiting)}` };
     }
     case 'queue': {
@@ -317,7 +322,8 @@ const MAX_LINES = 16;
 /** A report for people: the causes, then what each operation waits for. */
 export function formatStall({ name, idleMs, operations, causes }: StallReport): string {
   const since = idleMs === undefined ? '' : `nothing began or ended for ${Math.round(idleMs)} ms, `;
-  const lines = [`${name}: ${since}${operations.length} operations have not ended`];
+  const count = operations.length === 1 ? '1 operation has' : `${operations.length} operations have`;
+  const lines = [`${name}: ${since}${count} not ended`];
   for (const { text } of causes) lines.push(`  cause: ${text}`);
   for (const { operation, state, blockers } of operations.slice(0, MAX_LINES)) {
     const what = blockers.length === 0 ? state : blockers.map(describeBlocker).join('; ');

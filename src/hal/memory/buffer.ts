@@ -204,6 +204,15 @@ export class HalBuffer implements Disposable {
     return this.allocation.state;
   }
 
+  /**
+   * Where kernels have it, for arguments that are given as they are; undefined where kernels are functions of
+   * the host. Throws FAILED_PRECONDITION while there is no memory.
+   */
+  get deviceAddress(): bigint | undefined {
+    const { address } = this.allocation.storage;
+    return address === undefined ? undefined : address + BigInt(this.offsetBytes);
+  }
+
   /** A part of the buffer; the buffer itself where it is all of it. Throws OUT_OF_RANGE. */
   subspan(offsetBytes: number, sizeBytes = this.sizeBytes - offsetBytes): HalBuffer {
     this.checkRange(offsetBytes, sizeBytes);
