@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { type Level, Toolchain } from '../fuzz/toolchain.ts';
 import { hasClang } from './device-code.ts';
 import type { ProgramImage } from './program-runs.ts';
-import { testWithTools } from './program-tools.ts';
+import { instructionsOf, runNative, testWithTools } from './program-tools.ts';
 
 const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
 const COUNT = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 60 : 6;
@@ -21,6 +21,8 @@ const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'];
 /** Larger programs take long to rewrite, several times over. */
 const SMALL = ['--concise', '--max-funcs', '3', '--max-block-depth', '2'];
 const MAX_IMAGE_BYTES = 250_000;
+/** Those that do more take minutes on the reference executor. */
+const MAX_INSTRUCTIONS = 1_000_000;
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 const SEED_STEP = 1000;
 const execute = promisify(execFile);
@@ -55,8 +57,11 @@ for (const seed of hasClang ? drawnSeeds() : []) {
     for (let next = seed; ; next++) {
       const image = await compiled(next, level, processor);
       if (!image) continue;
-      t.diagnostic(`${image.name}, ${image.bytes.length} bytes`);
-      await testWithTools(image);
+      const native = await runNative(image);
+      const instructions = instructionsOf(native);
+      if (instructions > MAX_INSTRUCTIONS) continue;
+      t.diagnostic(`${image.name}, ${image.bytes.length} bytes, ${instructions} instructions`);
+      await testWithTools(native);
       return;
     }
   });

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { collectTests, type TestCase } from '../../src/cli/batch/collect.ts';
 import { parseCodeObject } from '../../src/codeobject/code-object.ts';
 import type { ImageRun } from '../fuzz/run-image.ts';
-import { testWithTools } from './program-tools.ts';
+import { runNative, testWithTools } from './program-tools.ts';
 
 const { WAVEWRIGHT_LLVM_LIBC_TESTS: folder } = process.env;
 const DIMENSIONS = ['x', 'y', 'z'];
@@ -37,6 +37,7 @@ if (folder === undefined) {
     const bytes = readFileSync(each.image);
     const { processor } = parseCodeObject(bytes, each.name).target;
     const name = path.relative(folder, each.image);
-    test(`${processor}: ${name} with tools`, () => testWithTools({ bytes, name, processor, run: runOf(each) }));
+    test(`${processor}: ${name} with tools`, async () =>
+      testWithTools(await runNative({ bytes, name, processor, run: runOf(each) })));
   }
 }

@@ -35,7 +35,8 @@ export interface ProgramAccess {
   readonly address: bigint;
 }
 
-const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 600_000 };
+/** Other jobs may leave little of the machine. */
+const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 3_600_000 };
 
 /** Remembers where the image lies. */
 export class LoadedImage implements LaunchObserver {

@@ -29,7 +29,8 @@ const MAX_RECORDS = 2_000_000;
 /** Of the smallest waves. */
 const LANES = 32;
 
-interface Native extends CountedRun {
+/** A run of a program as it was compiled, which all others are held against. */
+export interface Native extends CountedRun {
   readonly image: ProgramImage;
   readonly code: LiftedCode;
   /** What runs as often as the host's pace has it. */
@@ -173,11 +174,19 @@ async function testOrder(native: Native, { bytes, map }: NewCode, { isAsked, acc
   assert.fail(`${wanted.wave}, stretch ${wanted.index}: ${textOf(b[at])}, natively ${textOf(a[at])}`);
 }
 
-export async function testWithTools(image: ProgramImage): Promise<void> {
-  const { bytes, name } = image;
+export async function runNative(image: ProgramImage): Promise<Native> {
   const run = await runCounted(image);
-  const code = liftCodeObject(parseCodeObject(bytes, name));
-  const native = { ...run, image, code, paced: hostPaced(image, run) };
+  const code = liftCodeObject(parseCodeObject(image.bytes, image.name));
+  return { ...run, image, code, paced: hostPaced(image, run) };
+}
+
+/** How many instructions the waves executed. */
+export const instructionsOf = ({ counts }: CountedRun): number =>
+  counts.values().reduce((sum, { waves }) => sum + waves, 0);
+
+export async function testWithTools(native: Native): Promise<void> {
+  const { image } = native;
+  const { bytes, name } = image;
   const once = instrumentCodeObject(bytes, { name });
   assert.deepEqual(once.kept, []);
   assertSame('identity', await runCounted({ ...image, bytes: once.bytes }), once.map, native);
