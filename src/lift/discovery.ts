@@ -2,7 +2,7 @@
  * Code found from where it is entered: along branches, and along jumps and calls through registers as far as
  * constants tell where these lead.
  */
-import { type Followed, reachable } from '../flow/blocks.ts';
+import type { Followed } from '../flow/blocks.ts';
 import { strongComponents } from '../flow/strong-components.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
@@ -15,6 +15,7 @@ import type { CodeImage } from './code-image.ts';
 import { switchesIndexing } from './gpr-index-mode.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
 import { entryRegister, entryValue, evaluateUniform, forgetResults, namesLanes, ScalarState } from './scalar-state.ts';
+import { StepTable } from './step-table.ts';
 
 /** How a target came to be known. */
 export type TargetSource = 'direct' | 'relocation' | 'getpc' | 'constant' | 'table' | 'unresolved';
@@ -39,7 +40,7 @@ const MODE = 0;
 
 export class Discovery {
   /** Instructions that are reached, by address. */
-  readonly steps = new Map<number, AmdgpuStep>();
+  readonly steps = new StepTable();
   /** Places where functions begin, with the wave size that they run with. */
   readonly entries = new Map<number, 32 | 64>();
   /** Entries whose address something takes or that other code objects may call: more may jump there. */
@@ -150,7 +151,7 @@ export class Discovery {
 
   /** Constants from an entry on; the findings are kept. */
   #follow(entry: number): CalleeSummary | undefined {
-    if (!this.steps.has(entry)) return undefined;
+    if (!this.steps.get(entry)) return undefined;
     const walk = new EntryWalk();
     this.#leadsTo.set(entry, walk.leadsTo);
     const isFinished = followScalars(entry, stateOnEntry(), this.#visitor(entry, walk), this.#budget);
@@ -180,20 +181,29 @@ export class Discovery {
 
   /** What is reached for the first time; the place where that runs into known code becomes an entry. */
   #trace(start: number, waveSize: 32 | 64): readonly AmdgpuStep[] {
+    const knownBefore = this.steps.size;
+    const fresh: AmdgpuStep[] = [];
     const met: number[] = [];
-    const at = (place: number): Followed<AmdgpuStep> | undefined => {
-      if (this.steps.has(place)) {
-        met.push(place);
-        return undefined;
+    const work = [start];
+    for (let from = work.pop(); from !== undefined; from = work.pop()) {
+      for (let place: number | undefined = from; place !== undefined; ) {
+        const known = this.steps.get(place);
+        if (known) {
+          if (place !== start && this.steps.numberOf(known) < knownBefore) met.push(place);
+          break;
+        }
+        const step = this.#read(place, waveSize);
+        if (!step) break;
+        this.steps.set(step);
+        fresh.push(step);
+        const { next, target } = this.follow(step);
+        if (target !== undefined) work.push(target);
+        place = next;
       }
-      const step = this.#read(place, waveSize);
-      return step && this.follow(step);
-    };
-    const found = reachable(at, [start]);
-    const fresh = [...found.values()].map(({ instruction }) => instruction);
-    for (const step of fresh) {
-      this.steps.set(step.offset, step);
-      if (step.control !== 'call' && step.target !== undefined) this.#labels.add(step.target);
+    }
+    for (let i = 0; i < fresh.length; i++) {
+      const { control, target } = fresh[i]!;
+      if (control !== 'call' && target !== undefined) this.#labels.add(target);
     }
     this.#budget.steps += fresh.length * MAX_STEPS;
     for (const step of fresh.filter(isGetPc)) {
@@ -202,9 +212,7 @@ export class Discovery {
       const { target, isRelocated } = found;
       if (target !== undefined && !this.#made.has(target)) this.#made.set(target, isRelocated ? 'relocation' : 'getpc');
     }
-    for (const place of met) {
-      if (place !== start && !found.has(place)) this.enter(place, waveSize);
-    }
+    for (const place of met) this.enter(place, waveSize);
     return fresh;
   }
 
@@ -230,7 +238,7 @@ export class Discovery {
   readIndexed(steps: Iterable<AmdgpuStep>): void {
     for (const { offset, instruction } of steps) {
       if (!instruction.format.name.startsWith('V')) continue;
-      this.steps.set(offset, this.#decode(offset, instruction.waveSize, MODE_GPR_INDEX)!);
+      this.steps.set(this.#decode(offset, instruction.waveSize, MODE_GPR_INDEX)!);
     }
   }
 

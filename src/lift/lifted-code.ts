@@ -9,7 +9,7 @@ import type { CodeObject, Kernel } from '../codeobject/code-object.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import { STB_LOCAL, STT_FUNC } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
-import { blockGraph, blocksAt, type Followed, partOfBlocks, placesInOrder } from '../flow/blocks.ts';
+import { blockGraph, blocksAt, type Followed, partOfBlocks } from '../flow/blocks.ts';
 import { dominators } from '../flow/dominators.ts';
 import { registerSet } from '../flow/steps.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
@@ -248,7 +248,7 @@ class Lift {
 
   #allBlocks(): LiftedBlock[] {
     const { entries, steps } = this.#discovery;
-    return blocksAt(placesInOrder(steps), (place) => this.#follow(place), entries.keys());
+    return blocksAt(steps.addresses(), (place) => this.#follow(place), entries.keys());
   }
 
   #follow(place: number): Followed<AmdgpuStep> {

@@ -51,7 +51,7 @@ class Emitter {
   readonly #code: LayoutCode;
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
-  readonly #rows = new PcRows();
+  readonly #rows: PcRows;
   readonly #relocations: LiteralRelocation[] = [];
   #at: number;
 
@@ -60,7 +60,10 @@ class Emitter {
     this.#plan = plan;
     this.#start = start;
     this.#code = code;
-    this.#bytes = new Uint8Array(plan.end - start);
+    const sizeBytes = plan.end - start;
+    this.#bytes = new Uint8Array(sizeBytes);
+    // No row has less than a dword.
+    this.#rows = new PcRows(Math.max(1, sizeBytes / DWORD_BYTES));
     this.#view = new DataView(this.#bytes.buffer);
     this.#at = start;
   }

@@ -42,11 +42,19 @@ const FIRST_CAPACITY = 1024;
 /** Rows to be, column by column: code has many. */
 export class PcRows {
   length = 0;
-  addresses = new Float64Array(FIRST_CAPACITY);
-  sizesBytes = new Float64Array(FIRST_CAPACITY);
-  origins = new Float64Array(FIRST_CAPACITY);
+  addresses: Float64Array;
+  sizesBytes: Float64Array;
+  origins: Float64Array;
   /** Indices of `KINDS`. */
-  kinds = new Uint8Array(FIRST_CAPACITY);
+  kinds: Uint8Array;
+
+  /** `capacity`: how many there may be before memory has to grow. */
+  constructor(capacity = FIRST_CAPACITY) {
+    this.addresses = new Float64Array(capacity);
+    this.sizesBytes = new Float64Array(capacity);
+    this.origins = new Float64Array(capacity);
+    this.kinds = new Uint8Array(capacity);
+  }
 
   add(address: number, sizeBytes: number, origin: number | undefined, kind: PcKind): void {
     const at = this.length++;

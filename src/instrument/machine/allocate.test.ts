@@ -301,6 +301,29 @@ test('points where the same registers are free share their code', () => {
   assert.deepEqual(one!.fixups, [{ at: 4, literal: { pointLiteral: 0 } }]);
 });
 
+test('a point keeps what it must, though the one before had the same registers', () => {
+  const b = builder();
+  b.emit`s_add_u32 ${b.scalar()}, 1, 2`;
+  const allocator = new Allocator([b.payload()], plan());
+  const [free, kept, again] = [false, true, false].map((isSccLive) => {
+    const result = allocator.allocate(point('s1-3', '', { isSccLive }));
+    assert.ok(result.kind === 'allocation');
+    return result.code;
+  });
+  assert.equal(free!.items.length, 1);
+  assert.ok(kept!.items.length > 1);
+  assert.equal(again, free);
+});
+
+test('registers that are kept for a whole kernel are never taken, dead or not', () => {
+  const b = builder();
+  b.emit`s_mov_b32 ${b.scalar()}, 0`;
+  const reserved = [{ file: 'scalar', first: 1, dwords: 2 } as const, { file: 'vector', first: 3, dwords: 1 } as const];
+  assert.deepEqual(listing(allocated(b.payload(), point('s1-3'), { ...plan(), reserved })), ['s_mov_b32 s3, 0']);
+  const granule = { ...plan(limits(1, 4)), reserved };
+  assert.deepEqual(listing(allocated(b.payload(), point(''), granule)), ['s_mov_b32 s3, 0']);
+});
+
 test('where registers have other numbers, vector code leaves that mode', () => {
   const b = builder();
   b.emit`v_mov_b32 ${b.vector()}, 0`;
