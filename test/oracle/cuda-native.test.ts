@@ -83,6 +83,11 @@ test('a kernel gets its arguments, and its memory comes back, the same for each 
     assert.ok(runs.every(({ durationNs }) => durationNs >= 0));
     const calls = told('cuda_mock_calls').split('\n');
     assert.equal(calls.filter((name) => name === 'cuLaunchKernel').length, 3);
+    // What no file fills is zero, though the driver gives out memory with garbage in it.
+    const { args, ...request } = saxpyRequest();
+    const empty = buffer('y', new Uint8Array(), 4 * THREADS);
+    const fresh = await runPtxKernel({ device, ...request, args: [empty, ...args.slice(1)] });
+    assert.deepEqual(new Float32Array(fresh.outputs[0]!.bytes.buffer), floats((i) => 2 * i));
   }
   expectClean();
 });
