@@ -223,7 +223,7 @@ static bool cooperative() {
 }
 
 static bool copies_2d() {
-  // hipMallocPitch of HIP 5.2 fails on every GPU without images.
+  // hipMallocPitch of HIP 5.2 fails here (docs/exec.md).
   const int width = 100, height = 37, pitch = 256;
   unsigned char *device;
   CHECK(hipMalloc(&device, pitch * height));
