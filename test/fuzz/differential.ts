@@ -3,8 +3,9 @@
  * levels.
  */
 import { type Device, type RunOptions, WavewrightError } from '../../src/index.ts';
+import type { Level } from './build-targets.ts';
 import { type Outcome, Output, runImage } from './run-image.ts';
-import type { Level, Toolchain } from './toolchain.ts';
+import type { Toolchain } from './toolchain.ts';
 
 export interface Subject {
   readonly name: string;
@@ -27,14 +28,15 @@ export interface Comparison {
   readonly disagreements: readonly string[];
 }
 
-const STACK_BYTES = 65_536;
+export const STACK_BYTES = 65_536;
 
 const sortedLines = ({ stdout, ...rest }: Outcome): Outcome => ({
   ...rest,
   stdout: stdout.split('\n').sort().join('\n'),
 });
 
-function differenceOf(host: Outcome, device: Outcome): string | undefined {
+/** The first thing in which they differ. */
+export function differenceOf(host: Outcome, device: Outcome): string | undefined {
   if (host.status !== device.status) return `status ${device.status}, on the host ${host.status}`;
   for (const stream of ['stderr', 'stdout'] as const) {
     if (host[stream] === device[stream]) continue;

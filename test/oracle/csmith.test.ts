@@ -10,14 +10,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { createEmulatedDevice } from '../../src/index.ts';
-import { compare, inParallel } from '../fuzz/differential.ts';
+import { compare } from '../fuzz/differential.ts';
+import { AMD_GPUS, type Fleet, onFleet, PTX_DEVICES, seedRange } from '../fuzz/fleets.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
 
-const [FROM = 1, COUNT = 100] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:100').split(':').map(Number);
-/** For two seeds each. */
-const PROCESSORS = ['gfx90a', 'gfx1100'] as const;
-const MAX_REPLACED = COUNT / 2;
 const LIMITS = { hostMs: 500, deviceMs: 120_000 };
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 /** Programs that end soon on the host only because its compiler sees through their loops. */
@@ -36,39 +32,65 @@ async function csmith(seed: number): Promise<string> {
   return stdout;
 }
 
-test('programs of csmith print the same on the host and on GPUs', async (t) => {
-  const toolchain = new Toolchain(['-isystem', '/usr/include/csmith'], ['-isystem', DEVICE_HEADERS]);
-  const devices = [1, 2].map(
-    () => new Map(PROCESSORS.map((name) => [name, createEmulatedDevice({ processor: name })])),
-  );
-  const disagreements: string[] = [];
-  let instructions = 0;
-  let compared = 0;
-  const replaced: string[] = [];
-  function* seeds(): Generator<number> {
-    for (let seed = FROM; seed < FROM + COUNT + replaced.length; seed++) {
-      if (LONG[seed] === undefined) yield seed;
-      else replaced.push(`${seed}: ${LONG[seed]}`);
+/** Numbers of programs from a seed on, and those that others take the place of. */
+class Seeds {
+  readonly replaced: string[] = [];
+  readonly #from: number;
+  readonly #count: number;
+
+  constructor({ from, count }: { readonly from: number; readonly count: number }) {
+    this.#from = from;
+    this.#count = count;
+  }
+
+  *[Symbol.iterator](): Generator<number> {
+    for (let seed = this.#from; seed < this.#from + this.#count + this.replaced.length; seed++) {
+      const reason = LONG[seed];
+      if (reason === undefined) yield seed;
+      else this.replace(seed, reason);
     }
   }
-  try {
-    await inParallel(seeds(), devices.length, async (seed, worker) => {
-      const level = seed % 2 === 0 ? 'O0' : 'O2';
-      const subject = { name: `csmith-${seed}`, text: await csmith(seed), levels: [level] } as const;
-      const device = devices[worker]!.get(PROCESSORS[(seed >> 1) % PROCESSORS.length]!)!;
-      const result = await compare(toolchain, device, subject, LIMITS);
-      if (result.skipped === undefined) compared++;
-      else replaced.push(`${seed}: ${result.skipped}`);
-      assert.ok(replaced.length <= MAX_REPLACED, `too few programs can be compared: ${replaced.join(', ')}`);
-      instructions += result.instructions;
-      disagreements.push(...result.disagreements.map((text) => `${device.name}: ${text}`));
-    });
-  } finally {
-    for (const device of devices.flatMap((each) => [...each.values()])) device.close();
-    toolchain.close();
+
+  replace(seed: number, reason: string): void {
+    this.replaced.push(`${seed}: ${reason}`);
+    const isEnough = this.replaced.length <= this.#count / 2;
+    assert.ok(isEnough, `too few programs can be compared: ${this.replaced.join(', ')}`);
   }
-  t.diagnostic(`${compared} programs, ${instructions} instructions of waves`);
-  t.diagnostic(`${replaced.length} programs replaced: ${replaced.join(', ')}`);
-  assert.deepEqual(disagreements, []);
-  assert.ok(compared >= COUNT);
-});
+}
+
+const RUNS: readonly { readonly fleet: Fleet; readonly sample: number; readonly full: number }[] = [
+  { fleet: { ...AMD_GPUS, processors: ['gfx90a', 'gfx1100'] }, sample: 100, full: 100 },
+  { fleet: PTX_DEVICES, sample: 20, full: 300 },
+];
+
+for (const { fleet, ...sizes } of RUNS)
+  test(`programs of csmith print the same on the host and on ${fleet.name}`, async (t) => {
+    const toolchain = new Toolchain({
+      flags: ['-isystem', '/usr/include/csmith'],
+      deviceFlags: ['-isystem', DEVICE_HEADERS],
+    });
+    const range = seedRange(sizes);
+    const seeds = new Seeds(range);
+    const disagreements: string[] = [];
+    let instructions = 0;
+    let compared = 0;
+    try {
+      await onFleet(fleet, seeds, async (seed, deviceOf) => {
+        const level = seed % 2 === 0 ? 'O0' : 'O2';
+        const subject = { name: `csmith-${seed}`, text: await csmith(seed), levels: [level] } as const;
+        // Two seeds each: both levels.
+        const device = deviceOf(seed >> 1);
+        const result = await compare(toolchain, device, subject, LIMITS);
+        if (result.skipped === undefined) compared++;
+        else seeds.replace(seed, result.skipped);
+        instructions += result.instructions;
+        disagreements.push(...result.disagreements.map((text) => `${device.name}: ${text}`));
+      });
+    } finally {
+      toolchain.close();
+    }
+    t.diagnostic(`${compared} programs, ${instructions} instructions of waves`);
+    t.diagnostic(`${seeds.replaced.length} programs replaced: ${seeds.replaced.join(', ')}`);
+    assert.deepEqual(disagreements, []);
+    assert.ok(compared >= range.count);
+  });

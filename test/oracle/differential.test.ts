@@ -6,14 +6,13 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { createEmulatedDevice } from '../../src/index.ts';
 import { makeProgram } from '../fuzz/c-programs/program.ts';
-import { compare, inParallel } from '../fuzz/differential.ts';
+import { compare } from '../fuzz/differential.ts';
+import { AMD_GPUS, onFleet, PTX_DEVICES, seedRange } from '../fuzz/fleets.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const INCLUDES = ['test/data/c-programs', 'examples/device'].map((folder) => `-I${path.join(ROOT, folder)}`);
-const [FROM = 1, COUNT = 360] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:360').split(':').map(Number);
 const LIMITS = { hostMs: 10_000, deviceMs: 60_000 };
 /** One work-item that may change static data, part of a wave, a whole wave and a part of another. */
 const THREADS = [
@@ -23,43 +22,42 @@ const THREADS = [
   [10, 7, 1],
 ] as const;
 
-/** For four seeds each. */
-const PROCESSORS = ['gfx90a', 'gfx1100', 'gfx90a', 'gfx1100', 'gfx942'] as const;
-const processorOf = (seed: number) => PROCESSORS[(seed >> 2) % PROCESSORS.length]!;
-
 /** Programs that clang 19 miscompiles, and where the generated code can be seen to be wrong. */
 const MISCOMPILED: Readonly<Record<number, string>> = {
   245: '-O2: (0.0 - x) - x becomes -x - x, which is another zero for x = 0.0',
 };
 
-test('generated programs print the same on the host and on GPUs', async (t) => {
-  const toolchain = new Toolchain(INCLUDES);
-  const devices = [1, 2].map(
-    () => new Map(PROCESSORS.map((name) => [name, createEmulatedDevice({ processor: name })])),
-  );
-  const disagreements: string[] = [];
-  const skipped: number[] = [];
-  let instructions = 0;
-  const seeds = Array.from({ length: COUNT }, (_, i) => FROM + i).filter((seed) => MISCOMPILED[seed] === undefined);
-  try {
-    await inParallel(seeds, devices.length, async (seed, worker) => {
-      const threads = THREADS[seed % THREADS.length]!;
-      const text = makeProgram({ seed, alone: threads[0] === 1 });
-      const subject = { name: `seed-${seed}`, text, levels: ['O0', 'O2'], threads } as const;
-      const device = devices[worker]!.get(processorOf(seed))!;
-      const result = await compare(toolchain, device, subject, LIMITS);
-      assert.notEqual(result.skipped, 'too long on the host', `seed ${seed}`);
-      if (result.skipped !== undefined) skipped.push(seed);
-      instructions += result.instructions;
-      disagreements.push(...result.disagreements.map((text) => `${device.name}: ${text}`));
-    });
-  } finally {
-    for (const device of devices.flatMap((each) => [...each.values()])) device.close();
-    toolchain.close();
-  }
-  const compared = seeds.length - skipped.length;
-  t.diagnostic(`${compared} programs, ${2 * compared} images, ${instructions} instructions of waves`);
-  t.diagnostic(`seeds of programs that clang fails to compile: ${skipped.join(', ')}`);
-  assert.deepEqual(disagreements, []);
-  assert.ok(compared >= 0.9 * COUNT);
-});
+const RUNS = [
+  { fleet: AMD_GPUS, ...seedRange({ sample: 360, full: 360 }) },
+  { fleet: PTX_DEVICES, ...seedRange({ sample: 24, full: 300 }) },
+];
+
+for (const { fleet, from, count } of RUNS)
+  test(`generated programs print the same on the host and on ${fleet.name}`, async (t) => {
+    const toolchain = new Toolchain({ flags: INCLUDES });
+    const disagreements: string[] = [];
+    const skipped: number[] = [];
+    let instructions = 0;
+    const seeds = Array.from({ length: count }, (_, i) => from + i).filter((seed) => MISCOMPILED[seed] === undefined);
+    try {
+      await onFleet(fleet, seeds, async (seed, deviceOf) => {
+        const threads = THREADS[seed % THREADS.length]!;
+        const text = makeProgram({ seed, alone: threads[0] === 1 });
+        const subject = { name: `seed-${seed}`, text, levels: ['O0', 'O2'], threads } as const;
+        // For all numbers of threads.
+        const device = deviceOf(seed >> 2);
+        const result = await compare(toolchain, device, subject, LIMITS);
+        assert.notEqual(result.skipped, 'too long on the host', `seed ${seed}`);
+        if (result.skipped !== undefined) skipped.push(seed);
+        instructions += result.instructions;
+        disagreements.push(...result.disagreements.map((text) => `${device.name}: ${text}`));
+      });
+    } finally {
+      toolchain.close();
+    }
+    const compared = seeds.length - skipped.length;
+    t.diagnostic(`${compared} programs, ${2 * compared} images, ${instructions} instructions of waves`);
+    t.diagnostic(`seeds of programs that clang fails to compile: ${skipped.join(', ')}`);
+    assert.deepEqual(disagreements, []);
+    assert.ok(compared >= 0.9 * count);
+  });

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { type Level, Toolchain } from '../fuzz/toolchain.ts';
+import type { Level } from '../fuzz/build-targets.ts';
+import { Toolchain } from '../fuzz/toolchain.ts';
 import { hasClang } from './device-code.ts';
 import type { ProgramImage } from './program-runs.ts';
 import { instructionsOf, runNative, testWithTools } from './program-tools.ts';
@@ -29,7 +30,10 @@ const execute = promisify(execFile);
 
 /** csmith leaves a file where it runs. */
 const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-csmith-tools-'));
-const toolchain = new Toolchain(['-isystem', '/usr/include/csmith'], ['-isystem', DEVICE_HEADERS]);
+const toolchain = new Toolchain({
+    flags: ['-isystem', '/usr/include/csmith'],
+    deviceFlags: ['-isystem', DEVICE_HEADERS],
+  });
 after(() => {
   toolchain.close();
   rmSync(scratch, { recursive: true });

@@ -39,13 +39,18 @@ PURE u64 mix(u64 sum, u64 value) {
  * The same value, of which the compiler knows nothing: clang 19 takes an unsigned division for a short one when its operands are
  * sign-extended short numbers, and then loses the bits of negative ones.
  */
-#ifdef __AMDGCN__
-#define OPAQUE(T) PURE T opaque_##T(T a) { __asm__("" : "+v"(a)); return a; }
+#if defined(__AMDGCN__)
+#define REGISTER_32 "+v"
+#define REGISTER_64 "+v"
+#elif defined(__NVPTX__)
+#define REGISTER_32 "+r"
+#define REGISTER_64 "+l"
 #else
-#define OPAQUE(T) PURE T opaque_##T(T a) { __asm__("" : "+r"(a)); return a; }
+#define REGISTER_32 "+r"
+#define REGISTER_64 "+r"
 #endif
-OPAQUE(u32)
-OPAQUE(u64)
+PURE u32 opaque_u32(u32 a) { __asm__("" : REGISTER_32(a)); return a; }
+PURE u64 opaque_u64(u64 a) { __asm__("" : REGISTER_64(a)); return a; }
 #define VISIBLE(a) (a)
 
 #define DIVISIONS(T, SEEN)                                                                                    \
