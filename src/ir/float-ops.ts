@@ -116,6 +116,8 @@ function floatOps<P extends 'f32' | 'f64'>(prefix: P, h: HostFloat) {
   };
 }
 
+export const CANONICAL_NAN = 0x7fffffff;
+
 export const FLOAT_OPS = {
   ...floatOps('f32', F32_HOST),
   ...floatOps('f64', F64_HOST),
@@ -125,6 +127,8 @@ export const FLOAT_OPS = {
   ),
   'f64.fromF32': op('i64', ['i32'], (a: number) => convert(F32_HOST.big(a), F32, F64)),
   'f32.fromF64': op('i32', ['i64'], (a: bigint) => F32_HOST.small(convert(a, F64, F32))),
+  /** The same, but that all NaNs become one: that of NVIDIA's GPUs (PTX ISA 9.7.3). */
+  'f32.canonical': op('i32', ['i32'], (a: number) => (isNan(F32_HOST.big(a), F32) ? CANONICAL_NAN : a)),
   /** The low 16 bits are read; the result of the reverse operation has a zero high half. */
   'f32.fromF16': op('i32', ['i32'], (a: number) => F32_HOST.small(convert(BigInt(a & 0xffff), F16, F32))),
   'f16.fromF32': op('i32', ['i32'], (a: number) => Number(convert(F32_HOST.big(a), F32, F16))),

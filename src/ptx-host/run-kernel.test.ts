@@ -299,8 +299,13 @@ async function failureOf(body: string, declarations = '', block = 64): Promise<s
 
 test('faults name instruction, kernel, lane and the line of the text', async () => {
   assert.match(
-    await failureOf('    mov.u64 %rd5, 16;\n    ld.global.u32 %r3, [%rd5];'),
-    /^GPU_FAULT kernel 'k': invalid read of address 0x10 by 'ld.global.u32 v\d+, v\[\d+:\d+\], 0' at pc .* in k\+0x[0-9a-f]+; workgroup .*; at k\.ptx:26:5$/,
+    await failureOf('    and.b64 %rd5, %out, 0;\n    ld.global.u32 %r3, [%rd5+16];'),
+    /^GPU_FAULT kernel 'k': invalid read of address 0x10 by 'ld.global.u32 v\d+, v\[\d+:\d+\], 16' at pc .* in k\+0x[0-9a-f]+; workgroup .*; at k\.ptx:26:5$/,
+  );
+  // All lanes together.
+  assert.match(
+    await failureOf('  ld.global.u32 %r3, [16];'),
+    /invalid read of address 0x10 .*wave 0; .*at k\.ptx:25:3$/,
   );
   assert.match(await failureOf('  trap;'), /^GPU_FAULT kernel 'k': trap by 'trap' .*; at k\.ptx:25:3/);
   assert.match(await failureOf('  ld.shared.u32 %r3, [4096];'), /^GPU_FAULT .*'ld.shared.u32/);

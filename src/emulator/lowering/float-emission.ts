@@ -3,7 +3,7 @@
  * result open, so every operation that can produce one is followed by a test that is rarely true and repairs
  * those lanes.
  */
-import type { FLOAT_OPS } from '../../ir/float-ops.ts';
+import { CANONICAL_NAN, type FLOAT_OPS } from '../../ir/float-ops.ts';
 import type { Local } from '../../wasm/function.ts';
 import type { PlainName } from '../../wasm/opcodes.ts';
 import {
@@ -330,6 +330,15 @@ const toHalf: SimdEmission = (e, [a]) => {
   return [captured(f)];
 };
 
+/** Nothing to do where NaNs are looked for afterwards. */
+function canonical(e: Emitter, source: Local): Local {
+  const { f } = e;
+  f.get(source);
+  if (e.deferNan) e.deferNan('f32x4', source);
+  else push(e, CANONICAL_NAN, source, source, 'f32x4.eq', 'v128.bitselect');
+  return captured(f);
+}
+
 function floatEmission<P extends 'f32' | 'f64'>(prefix: P) {
   const width: Width = prefix === 'f32' ? 'f32x4' : 'f64x2';
   const table = {
@@ -362,6 +371,7 @@ export const FLOAT_EMISSION: Readonly<Record<keyof typeof FLOAT_OPS, Emission>> 
   'f64.fmaRounded': { scalar: roundedMultiplyAdd },
   'f64.fromF32': { simd: (e, [a]) => promote(e, a!.lanes[0]!) },
   'f32.fromF64': { simd: (e, args) => [demote(e, args)] },
+  'f32.canonical': { simd: (e, [a]) => [canonical(e, a!.lanes[0]!)] },
   'f32.fromF16': { simd: fromHalf },
   'f16.fromF32': { simd: toHalf },
 };

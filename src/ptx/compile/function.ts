@@ -114,7 +114,7 @@ class FunctionCompiler {
     const forms = blocks.flatMap(({ code }) => code.map(({ form }) => form));
     const givesWay = forms.some(mayLook);
     const hasTurns = givesWay || forms.some(({ row }) => row.meeting !== undefined);
-    const { linear, allocation } = this.#allocated(linearize(this.#parts(hasTurns), blocks));
+    const { linear, allocation } = this.#allocated(linearize(this.#parts({ givesWay, hasTurns }), blocks));
     const frameBytes = this.#frame.sizeBytes;
     const hasOpenStack = this.#frame.top !== undefined || blocks.some(({ isCall }) => isCall);
     const code = placeCode(linear, allocation, frameBytes);
@@ -138,11 +138,12 @@ class FunctionCompiler {
     }
   }
 
-  #parts(hasTurns: boolean): BodyParts {
+  #parts(turns: Pick<BodyParts, 'givesWay' | 'hasTurns'>): BodyParts {
     const { isEntry: isKernel } = this.#item;
     const { top } = this.#frame;
     return {
-      ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls, hasTurns },
+      ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls, ...turns },
+      temporary: (dwords) => this.#scope.temporary(dwords === 2 ? 'b64' : 'b32').register,
       prologue: [
         ...(isKernel ? [lir('wave_begin', [PLACES.live], 0)] : []),
         ...(this.#calls ? callerPrologue(this.#frame, isKernel) : []),

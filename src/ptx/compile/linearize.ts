@@ -8,20 +8,25 @@ import type { PtxSource } from '../text/source.ts';
 import { callCode } from './calls.ts';
 import type { Exit, FlatBlock } from './flatten.ts';
 import type { Frame } from './frame.ts';
-import { type Lir, type LirOperand, lir } from './lir.ts';
+import { type FunctionRegister, type Lir, type LirOperand, lir, type RegisterGuard } from './lir.ts';
 import { codeOrder } from './order.ts';
 import { guardOf, selectCode } from './select.ts';
+import { type ScalarPlaces, type SelectedBlock, uniformRegisters, withScalars } from './uniform.ts';
+
+const NO_SCALARS: ScalarPlaces = new Map();
 
 /** How a piece of code goes on, by places in the order. */
 type Way =
   | { readonly kind: 'goto'; readonly target: number }
   | {
       readonly kind: 'branch';
-      readonly condition: LirOperand;
+      readonly condition: FunctionRegister;
       readonly isNegated: boolean;
       readonly taken: number;
       readonly other: number;
       readonly offset: number;
+      /** The condition is in a scalar: all lanes go one way. */
+      isUniform: boolean;
     }
   /** Those that called wait behind it until all have: the next piece. */
   | { readonly kind: 'called' }
@@ -53,18 +58,54 @@ export interface BodyParts {
   readonly isKernel: boolean;
   /** Whether it calls functions, in which lanes may end. */
   readonly calls: boolean;
+  /** Whether lanes may wait for what others do, so that they have to give way to these. */
+  readonly givesWay: boolean;
   /** Whether lanes may give way to others, so that these come to places first that stand behind. */
   readonly hasTurns: boolean;
+  /** A register of its own. */
+  readonly temporary: (dwords: 1 | 2) => FunctionRegister;
   readonly prologue: readonly Lir[];
   /** Of a function: how it goes back. Where a kernel ends, the lanes end. */
   readonly epilogue: readonly Lir[];
 }
 
-export function linearize(parts: BodyParts, blocks: readonly FlatBlock[]): LinearCode {
-  const pieces = piecesOf(parts, blocks);
+export function linearize(parts: BodyParts, given: readonly FlatBlock[]): LinearCode {
+  const blocks = withoutDetours(given);
+  const selected = blocks.map((block) => selectedBlock(parts, block));
+  const [start, ...others] = selected;
+  const whole = [{ ...start!, code: [...parts.prologue, ...start!.code] }, ...others];
+  // Functions that are called know nothing of the scalars of their callers.
+  const scalars = parts.isKernel && !parts.calls ? uniformRegisters(whole, parts.givesWay) : NO_SCALARS;
+  const pieces = piecesOf(parts, blocks, { selected, scalars });
   const joins = joinsOf(pieces, parts);
   const emitter = new Emitter(pieces, joins, parts);
-  return { blocks: pieces.map((_, place) => emitter.block(place)) };
+  const linear = pieces.map((_, place) => emitter.block(place));
+  return { blocks: linear.map((block) => ({ ...block, code: withScalars(block.code, scalars, parts.temporary) })) };
+}
+
+/** Ways through blocks in which nothing happens lead to where these lead. */
+function withoutDetours(blocks: readonly FlatBlock[]): readonly FlatBlock[] {
+  const ends = new Map<number, number>();
+  const endOfWay = (from: number): number => {
+    const passed: number[] = [];
+    let at = from;
+    // What leads round and round has no end: it stays as it is.
+    while (!ends.has(at) && passed.length <= blocks.length) {
+      const { code, exit, isCall } = blocks[at]!;
+      if (code.length > 0 || isCall || exit.kind !== 'goto') break;
+      passed.push(at);
+      at = exit.target;
+    }
+    const end = passed.length > blocks.length ? from : (ends.get(at) ?? at);
+    for (const each of passed) ends.set(each, end);
+    return end;
+  };
+  return blocks.map((block) => {
+    const { exit } = block;
+    if (exit.kind === 'goto') return { ...block, exit: { ...exit, target: endOfWay(exit.target) } };
+    if (exit.kind !== 'branch') return block;
+    return { ...block, exit: { ...exit, taken: endOfWay(exit.taken), other: endOfWay(exit.other) } };
+  });
 }
 
 /** Pieces behind those of the text, by their distance from the end of the function. */
@@ -95,7 +136,20 @@ function lastPieces(parts: BodyParts, end: number): readonly Piece[] {
 /** How many pieces a block becomes: where both ways of a branch lead back, one of them has one of its own. */
 const sizeOf = ({ isCall }: FlatBlock, isDouble: boolean): number => (isCall ? 3 : isDouble ? 2 : 1);
 
-function piecesOf(parts: BodyParts, blocks: readonly FlatBlock[]): readonly Piece[] {
+/** A call through a pointer becomes several pieces, of which none is looked at here. */
+function selectedBlock({ source, frame }: BodyParts, { code, exit, isCall }: FlatBlock): SelectedBlock {
+  return {
+    code: isCall ? [] : code.flatMap((each) => selectCode(source, each, frame)),
+    successors: successorsOf(exit),
+    condition: exit.kind === 'branch' ? conditionOf(source, exit).register : undefined,
+  };
+}
+
+function piecesOf(
+  parts: BodyParts,
+  blocks: readonly FlatBlock[],
+  { selected, scalars }: { readonly selected: readonly SelectedBlock[]; readonly scalars: ScalarPlaces },
+): readonly Piece[] {
   const { source, frame, prologue } = parts;
   const { slots, target } = codeOrder(blocks.map(({ exit }) => successorsOf(exit)));
   const isDouble = slots.map((slot, index) => {
@@ -118,7 +172,7 @@ function piecesOf(parts: BodyParts, blocks: readonly FlatBlock[]): readonly Piec
     const { code, exit, isCall } = blocks[slot.block]!;
     const first = index === 0 ? prologue : [];
     const to = (block: number): number => places[target(slot.block, block)]!;
-    const way = wayOf(source, exit, to, end);
+    const way = wayOf(exit, { to, end, source, scalars });
     const next = places[index]! + 1;
     if (isCall) {
       const { before, call, behind } = callCode(source, code[0]!, frame);
@@ -127,12 +181,12 @@ function piecesOf(parts: BodyParts, blocks: readonly FlatBlock[]): readonly Piec
       pieces.push({ code: behind, way });
       return;
     }
-    const selected = [...first, ...code.flatMap((each) => selectCode(source, each, frame))];
+    const all = [...first, ...selected[slot.block]!.code];
     if (!isDouble[index] || way.kind !== 'branch') {
-      pieces.push({ code: selected, way });
+      pieces.push({ code: all, way });
       return;
     }
-    pieces.push({ code: selected, way: { ...way, taken: next } });
+    pieces.push({ code: all, way: { ...way, taken: next } });
     pieces.push({ code: [], way: { kind: 'goto', target: way.taken } });
   });
   return [...pieces, ...lastPieces(parts, end)];
@@ -145,15 +199,26 @@ const isBackTwice = (
   target: (from: number, to: number) => number,
 ): boolean => target(block, taken) <= index && target(block, other) <= index;
 
-function wayOf(source: PtxSource, exit: Exit, to: (block: number) => number, end: number): Way {
+function conditionOf(source: PtxSource, { guard, scope, offset }: Extract<Exit, { kind: 'branch' }>): RegisterGuard {
+  const instruction = { kind: 'instruction', guard, opcode: 'bra', operands: [], offset } as const;
+  return guardOf(source, { instruction, scope })!;
+}
+
+interface Ways {
+  readonly to: (block: number) => number;
+  readonly end: number;
+  readonly source: PtxSource;
+  readonly scalars: ScalarPlaces;
+}
+
+function wayOf(exit: Exit, { to, end, source, scalars }: Ways): Way {
   switch (exit.kind) {
     case 'goto':
       return { kind: 'goto', target: to(exit.target) };
     case 'branch': {
-      const { guard, scope, offset } = exit;
-      const instruction = { kind: 'instruction', guard, opcode: 'bra', operands: [], offset } as const;
-      const { register, isNegated } = guardOf(source, { instruction, scope })!;
-      return { kind: 'branch', condition: register, isNegated, taken: to(exit.taken), other: to(exit.other), offset };
+      const { register, isNegated } = conditionOf(source, exit);
+      const [taken, other, isUniform] = [to(exit.taken), to(exit.other), scalars.has(register.id)];
+      return { kind: 'branch', condition: register, isNegated, taken, other, offset: exit.offset, isUniform };
     }
     case 'return':
       return { kind: 'goto', target: end };
@@ -165,12 +230,30 @@ function wayOf(source: PtxSource, exit: Exit, to: (block: number) => number, end
 }
 
 /** Places where lanes may wait; the end of a kernel is one, where nobody is asked. */
-function joinsOf(pieces: readonly Piece[], { isKernel }: BodyParts): ReadonlySet<number> {
+function joinsOf(pieces: readonly Piece[], parts: BodyParts): ReadonlySet<number> {
+  for (;;) {
+    const joins = joinsOfWays(pieces, parts);
+    const before = joinsBefore(pieces.length, joins);
+    const isFree = (target: number, place: number): boolean =>
+      target <= place || (before[target]! === before[place + 1]! && !joins.has(target));
+    let hasChanged = false;
+    pieces.forEach(({ way }, place) => {
+      if (way.kind !== 'branch' || !way.isUniform) return;
+      if (isFree(way.taken, place) || isFree(way.other, place)) return;
+      // Both ways lead to where others wait, which one branch cannot look after.
+      way.isUniform = false;
+      hasChanged = true;
+    });
+    if (!hasChanged) return joins;
+  }
+}
+
+function joinsOfWays(pieces: readonly Piece[], { isKernel }: BodyParts): ReadonlySet<number> {
   const end = endOf(pieces);
   const joins = new Set<number>();
   pieces.forEach(({ way }, place) => {
     if (way.kind === 'called') for (const join of [place, place + 1]) joins.add(join);
-    if (way.kind !== 'branch' || way.taken === way.other) return;
+    if (way.kind !== 'branch' || way.isUniform || way.taken === way.other) return;
     const later = Math.max(way.taken, way.other);
     if (later > place) joins.add(later);
   });
@@ -198,6 +281,7 @@ function joinsOf(pieces: readonly Piece[], { isKernel }: BodyParts): ReadonlySet
 function forwardTargets(way: Way, place: number): readonly number[] {
   if (way.kind === 'goto') return way.target > place ? [way.target] : [];
   if (way.kind !== 'branch') return [];
+  if (way.isUniform) return [way.taken, way.other].filter((target) => target > place);
   const first = Math.min(way.taken, way.other);
   return first > place ? [first] : [];
 }
@@ -298,6 +382,7 @@ class Emitter {
   }
 
   #branch(way: Extract<Way, { kind: 'branch' }>, place: number): readonly Lir[] {
+    if (way.isUniform) return this.#when(way, place);
     const { condition, isNegated, taken, other, offset } = way;
     const next = this.#nextJoin[place + 1]!;
     const [first, later] = taken < other ? [taken, other] : [other, taken];
@@ -309,5 +394,18 @@ class Emitter {
       return [lir(`wave_loop${suffix(first)}`, operands, offset, { target: first }), ...this.#jump(next, place)];
     }
     return [lir(`wave_split${suffix(later)}`, operands, offset, { target: next }), ...this.#goto(first, place)];
+  }
+
+  /** All go one way: the branch itself goes where nobody waits before, back if that is one of the ways. */
+  #when(
+    { condition, isNegated, taken, other, offset }: Extract<Way, { kind: 'branch' }>,
+    place: number,
+  ): readonly Lir[] {
+    const isFree = (target: number): boolean =>
+      target <= place || (this.#nextJoin[place + 1]! >= target && !this.#joins.has(target));
+    const isOther = !isFree(taken) || (other <= place && taken > place);
+    const [first, second] = isOther ? [other, taken] : [taken, other];
+    const suffix = isOther === isNegated ? '' : '.not';
+    return [lir(`wave_when${suffix}`, [condition], offset, { target: first }), ...this.#goto(second, place)];
   }
 }

@@ -67,6 +67,8 @@ export const WAITS = {
   anywhere: 3,
 } as const;
 export const WAITS_MASK = 3;
+/** Scalars that a kernel may use for registers of its own. */
+export const OWN_SCALARS = { first: 32, end: 100 } as const;
 
 /** The first row that functions may use for their own registers. */
 export const FIRST_OWN_ROW = 9;

@@ -5,6 +5,7 @@ import { NEAREST_EVEN, type Rounding, TOWARD_NEGATIVE, TOWARD_POSITIVE, TOWARD_Z
 import type { F16Builder, F32Builder, FloatBuilder, FloatMode } from '../../ir/float-builder.ts';
 import type { StepOperand } from '../../ir/step.ts';
 import type { Value } from '../../ir/types.ts';
+import { PLACES } from '../machine/places.ts';
 import { bitsOf, elementTypeOf, isSigned, type PtxType } from '../machine/types.ts';
 import { countOf, machineOperands, type OperandRule, typeOf } from './operand-spec.ts';
 import type { Modifiers } from './pattern.ts';
@@ -121,20 +122,22 @@ export class PtxBuilder extends Builder {
     const type = typeOf(spec, this.modifiers);
     const bits = value.type === 'i1' ? this.boolToI32(value) : value;
     const low = bits.type === 'i64' ? this.low(bits) : bits;
-    this.setOperand({ operand, dword: 0 }, low, true, this.guard);
+    const isOfLane = at.file !== 'scalar';
+    this.setOperand({ operand, dword: 0 }, low, isOfLane, this.guard);
     if (at.dwords < 2) return;
     const high = bits.type === 'i64' ? this.high(bits) : isSigned(type) ? this.shrS(bits, 31) : this.i32(0);
-    this.setOperand({ operand, dword: 1 }, high, true, this.guard);
+    this.setOperand({ operand, dword: 1 }, high, isOfLane, this.guard);
   }
 
-  /** Base and number of an address operand; `isWave`: the base is one for the wave. */
-  address(index: number): { readonly base: Value; readonly offset: Value; readonly isWave: boolean } {
+  /** Base and number of an address operand; `isParameter`: it is one of the kernel's parameters. */
+  address(index: number): { readonly base: Value; readonly offset: Value; readonly isParameter: boolean } {
     const { first } = this.#placed[index]!;
     const at = this.operands[first]!;
     const offset = this.#readAs(first + 1, 'u64');
     const isWide = at.kind === 'constant' || (at.kind === 'register' && at.dwords === 2);
     const base = this.#readAs(first, isWide ? 'u64' : 'u32');
-    return { base, offset, isWave: at.kind === 'register' && at.file === 'scalar' };
+    const { file, first: place } = PLACES.parameters;
+    return { base, offset, isParameter: at.kind === 'register' && at.file === file && at.first === place };
   }
 
   /** A scalar of the wave, which is an operand. */
@@ -182,7 +185,8 @@ export class PtxBuilder extends Builder {
   /** With the NaN that the type has; payloads of f64 are kept. */
   canonical(type: PtxType, value: Value): Value {
     if (type === 'f64') return value;
-    return this.select(this.float(type).isNan(value), this.i32(type === 'f32' ? NAN32 : NAN16), value);
+    if (type === 'f32') return this.op('f32.canonical', value);
+    return this.select(this.float(type).isNan(value), this.i32(NAN16), value);
   }
 
   /** What comes of the elements of sources that may be packed, packed again. */

@@ -34,6 +34,9 @@ function loop(b: PtxBuilder): void {
   b.branch(b.not(b.isZero(b.low(rest))));
 }
 
+/** All active lanes go to the target. Operand: condition, the same for all of them. */
+const when = (b: PtxBuilder): void => b.branch(b.has('not') ? b.not(b.read(0)) : b.read(0));
+
 /** All active lanes wait at a join. Operands: its address, row of joins. */
 const wait = (b: PtxBuilder): void =>
   b.setOperand({ operand: 1, dword: 0 }, b.operand({ operand: 0, dword: 0 }, false), true);
@@ -125,6 +128,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_goto', '', '->', (b) => b.branch(b.i1(true)), { ...CONTROL, control: 'branch' }),
   ptxRow('wave_split', '.not?', 'pred b32 =b32 ->', split, CONDITIONAL),
   ptxRow('wave_loop', '.not?', 'pred b32 =b32 ->', loop, CONDITIONAL),
+  ptxRow('wave_when', '.not?', 'pred ->', when, { ...CONDITIONAL, isOfWave: true }),
   ptxRow('wave_wait', '', 'b32 =b32', wait, CONTROL),
   ptxRow('wave_gather', '', 'b32', gather, CONTROL),
   ptxRow('wave_join', '', 'b32 b32 ->', join, CONDITIONAL),

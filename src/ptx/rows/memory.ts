@@ -32,9 +32,9 @@ interface NamePlace {
  * of functions are in private memory.
  */
 function placeOf(b: PtxBuilder, index: number, named = b.modifiers['space']): NamePlace {
-  const { base, offset, isWave } = b.address(index);
+  const { base, offset, isParameter: isNamed } = b.address(index);
   const isOwn = named === 'param::func';
-  const isParameter = isWave || (base.type === 'i64' && named?.startsWith('param') && !isOwn);
+  const isParameter = isNamed || (base.type === 'i64' && named?.startsWith('param') && !isOwn);
   const space = isParameter ? 'global' : named === undefined ? 'flat' : (OFFSET_SPACES[named] ?? 'global');
   if (space === 'lds' || space === 'private') {
     return { space, address: b.add(base.type === 'i64' ? b.low(base) : base, b.low(offset)) };

@@ -43,6 +43,8 @@ export interface PtxRow {
   readonly flow: FunctionFlow | undefined;
   readonly expansion: Expansion | undefined;
   readonly meeting: Meeting | undefined;
+  /** It reads scalars, which are the same for all lanes. */
+  readonly isOfWave: boolean;
   readonly build: (b: PtxBuilder) => void;
 }
 
@@ -61,6 +63,7 @@ export interface PtxRowFlags {
   readonly flow?: FunctionFlow;
   readonly expansion?: Expansion;
   readonly meeting?: Meeting;
+  readonly isOfWave?: boolean;
 }
 
 /**
@@ -73,11 +76,19 @@ export function ptxRow(
   modifiers: string,
   operands: string,
   build: (b: PtxBuilder) => void,
-  { className = 'integer', control = 'next', isInternal = false, flow, expansion, meeting }: PtxRowFlags = {},
+  {
+    className = 'integer',
+    control = 'next',
+    isInternal = false,
+    flow,
+    expansion,
+    meeting,
+    isOfWave = false,
+  }: PtxRowFlags = {},
 ): PtxRow {
   const specs = operands.split(' ').filter((text) => text !== '');
   return {
     ...{ name, modifiers, pattern: new Pattern(modifiers), operands: specs.map(operandRule) },
-    ...{ className, control, isInternal, flow, expansion, meeting, build },
+    ...{ className, control, isInternal, flow, expansion, meeting, isOfWave, build },
   };
 }

@@ -17,7 +17,7 @@ export const isOp = (node: Node, op: OpName): boolean => node.leaf.kind === 'pur
  * Operations whose result is a NaN when an operand is one; all that make a NaN of other values are among
  * them.
  */
-const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
+const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64|canonical)$/;
 
 export const keepsNan = ({ leaf }: Node): boolean => leaf.kind === 'pure' && KEEPS_NAN.test(leaf.op);
 
