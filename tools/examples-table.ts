@@ -70,17 +70,18 @@ function program(output: string, source: string, generation = 20, codeObjectVers
   return { output, sources, headers: RUNTIME_HEADERS, command };
 }
 
+/** A toolkit of CUDA that clang finds would choose the version of PTX. */
+const CLANG_PTX = [
+  ...['clang-19', '--target=nvptx64-nvidia-cuda', '-march=sm_70', '--cuda-path=/nonexistent'],
+  ...['-Xclang', '-target-feature', '-Xclang', '+ptx63'],
+];
+
 /** The same as PTX, in one text: what the program includes takes the place of a linker. */
 function ptxProgram(name: string): Image {
   const output = `examples/${name}/${name}.sm_70.ptx`;
   const source = `examples/${name}/${name}.c`;
   const command = [
-    'clang-19',
-    '--target=nvptx64-nvidia-cuda',
-    '-march=sm_70',
-    // A toolkit of CUDA that clang finds would choose the version of PTX.
-    '--cuda-path=/nonexistent',
-    ...['-Xclang', '-target-feature', '-Xclang', '+ptx63'],
+    ...CLANG_PTX,
     '-std=c17',
     ...COMMON,
     '-ffreestanding',
@@ -99,11 +100,11 @@ function ptxProgram(name: string): Image {
 }
 
 function kernel(name: string, processor: string, optimisation: 'O2' | 'O0' = 'O2'): Image {
-  const output = `examples/kernels/${name}${optimisation === 'O0' ? '-o0' : ''}.${processor}.co`;
+  const isPtx = processor.startsWith('sm_');
+  const output = `examples/kernels/${name}${optimisation === 'O0' ? '-o0' : ''}.${processor}.${isPtx ? 'ptx' : 'co'}`;
   const sources = [`examples/kernels/${name}.cl`];
   const command = [
-    ...clang(output),
-    '-mcode-object-version=5',
+    ...(isPtx ? [...CLANG_PTX, '-S'] : [...clang(output), '-mcode-object-version=5']),
     '-x',
     'cl',
     '-cl-std=CL2.0',
@@ -173,7 +174,9 @@ const KERNELS = [
 ];
 
 /** Those with instructions that the other generations lack. */
-const MATRIX_KERNELS: Readonly<Record<string, string>> = { gfx90a: 'mfma16', gfx942: 'mfma16', gfx1100: 'wmma16' };
+const MATRIX_KERNELS: Readonly<Record<string, readonly string[]>> = {
+  ...{ gfx90a: ['mfma16'], gfx942: ['mfma16'], gfx1100: ['wmma16'], sm_70: [] },
+};
 
 export const IMAGES: readonly Image[] = [
   ...PROGRAMS.map((name) => program(`examples/${name}/${name}.gfx90a.co`, `examples/${name}/${name}.c`)),
@@ -186,8 +189,8 @@ export const IMAGES: readonly Image[] = [
   ...['hello', 'sieve', 'sha256'].map(ptxProgram),
   ...['gfx90a', 'gfx1100'].flatMap((processor) => [part('apply', processor), part('filters', processor)]),
   part('filters', 'gfx90a', 'o'),
-  ...Object.entries(MATRIX_KERNELS).flatMap(([processor, matrixKernel]) => [
-    ...[...KERNELS, matrixKernel].map((name) => kernel(name, processor)),
+  ...Object.entries(MATRIX_KERNELS).flatMap(([processor, matrixKernels]) => [
+    ...[...KERNELS, ...matrixKernels].map((name) => kernel(name, processor)),
     kernel('mandelbrot', processor, 'O0'),
   ]),
 ];

@@ -1,4 +1,4 @@
-/** Runs benchmark kernels on an emulated device, through the HSA runtime. */
+/** Runs benchmark kernels of AMD GPUs on an emulated device, through the HSA runtime. */
 
 import { WavewrightError } from '../base/errors.ts';
 import type { Device } from '../device/device.ts';
@@ -27,7 +27,28 @@ export interface Measured {
   readonly output: Uint8Array;
 }
 
-export class KernelRunner implements Disposable {
+/** A device of some language that runs benchmark kernels. */
+export interface BenchmarkRunner extends Disposable {
+  /** Of all runs so far. */
+  readonly statistics: DispatchStatistics;
+  /**
+   * Loads a kernel and allocates its arguments; the result runs it and can be called again. What a run leaves
+   * in the buffers is there in the next one. Throws what loading throws; a run throws GPU_FAULT.
+   */
+  prepare(image: KernelImage, kernelName: string, launch: BenchmarkLaunch): () => Measured;
+}
+
+/** What a run gives that ends before it returns. */
+export function measured(output: Uint8Array, run: () => void): Measured {
+  const cpu = process.threadCpuUsage();
+  const start = performance.now();
+  run();
+  const wallMs = performance.now() - start;
+  const { user, system } = process.threadCpuUsage(cpu);
+  return { cpuMs: (user + system) / 1000, wallMs, output };
+}
+
+export class KernelRunner implements BenchmarkRunner {
   readonly #device: Device;
   readonly #runtime: Runtime;
   readonly #queue: Queue;
@@ -41,15 +62,10 @@ export class KernelRunner implements Disposable {
     this.#observer = observer;
   }
 
-  /** Of all runs so far. */
   get statistics(): DispatchStatistics {
     return this.#queue.statistics;
   }
 
-  /**
-   * Loads a kernel and allocates its arguments; the result runs it and can be called again. What a run leaves
-   * in the buffers is there in the next one. Throws what loading throws; a run throws GPU_FAULT.
-   */
   prepare(image: KernelImage, kernelName: string, { grid, workgroup, args }: BenchmarkLaunch): () => Measured {
     const agent = this.#runtime.gpuAgents[0]!;
     const executable = this.#runtime.createExecutable();
@@ -85,14 +101,12 @@ export class KernelRunner implements Disposable {
     const packet = launchPacket(prepared, kernarg, signal);
     return () => {
       signal.store(1n);
-      const cpu = process.threadCpuUsage();
-      const start = performance.now();
-      this.#queue.dispatch(packet);
-      signal.waitSync('lt', 1n);
-      const wallMs = performance.now() - start;
-      const { user, system } = process.threadCpuUsage(cpu);
+      const result = measured(buffers[0]!, () => {
+        this.#queue.dispatch(packet);
+        signal.waitSync('lt', 1n);
+      });
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
-      return { cpuMs: (user + system) / 1000, wallMs, output: buffers[0]! };
+      return result;
     };
   }
 
@@ -102,7 +116,7 @@ export class KernelRunner implements Disposable {
   }
 }
 
-function dispatchArgument(argument: Argument, index: number): ParsedArgument {
+export function dispatchArgument(argument: Argument, index: number): ParsedArgument {
   const text = `${index + 1}`;
   if (typeof argument === 'number') {
     return { kind: 'value', text, bytes: new Uint8Array(Int32Array.of(argument).buffer) };

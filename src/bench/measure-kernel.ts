@@ -1,7 +1,7 @@
 /** One kernel on one target: checked, measured, compared. */
 import type { TierInstructions } from '../device/statistics.ts';
 import { addStatistics } from '../device/statistics.ts';
-import type { KernelRunner, Measured } from './kernel-runner.ts';
+import type { BenchmarkRunner, Measured } from './kernel-runner.ts';
 import { type Rival, runChecked, type Task } from './rivals.ts';
 import { repeated, type Subject, sampleInTurn } from './sampling.ts';
 
@@ -48,7 +48,7 @@ export interface MeasureOptions {
 /** Throws INTERNAL where the kernel's result is not the model's, and what running it throws. */
 export async function measureKernel(
   target: string,
-  runner: KernelRunner,
+  runner: BenchmarkRunner,
   task: Task,
   { rivals, samples, workers }: MeasureOptions,
 ): Promise<KernelMeasurement> {
@@ -59,7 +59,7 @@ export async function measureKernel(
   task.expected.full();
   const run = onThreads(workers, runner.prepare(task.image, kernel, benchmark.launch('full')));
   const before = process.cpuUsage();
-  runChecked(`emulated:${target}`, task, 'full', run);
+  runChecked(target, task, 'full', run);
   const first = process.cpuUsage(before);
   const compared: { readonly rival: Rival; readonly subject: Subject }[] = [];
   for (const rival of rivals) {

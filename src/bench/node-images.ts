@@ -1,7 +1,10 @@
-/** The code objects of the benchmark kernels, which are a part of the package. */
+/** The benchmark kernels as code objects and PTX, which are a part of the package, and runners for them. */
 import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
-import type { KernelImage } from './kernel-runner.ts';
+import { isPtxProcessor } from '../devices/emulated/ptx/processors.ts';
+import type { EmulatorOptions } from '../emulator/emulator.ts';
+import { type BenchmarkRunner, type KernelImage, KernelRunner } from './kernel-runner.ts';
+import { PtxKernelRunner } from './ptx-kernel-runner.ts';
 
 const { readFileSync } = process.getBuiltinModule('node:fs');
 
@@ -10,10 +13,14 @@ export const packageFile = (path: string): string => fileURLToPath(new URL(`../.
 
 /** Throws IO. */
 export function readKernelImage(name: string, processor: string): KernelImage {
-  const file = `examples/kernels/${name}.${processor}.co`;
+  const file = `examples/kernels/${name}.${processor}.${isPtxProcessor(processor) ? 'ptx' : 'co'}`;
   try {
     return { name: file, bytes: readFileSync(packageFile(file)) };
   } catch (cause) {
     throw new WavewrightError('IO', 'cannot be read', { file, cause });
   }
 }
+
+/** For code of that processor, on a new device. */
+export const openRunner = (options: EmulatorOptions & { readonly processor: string }): BenchmarkRunner =>
+  isPtxProcessor(options.processor) ? new PtxKernelRunner(options) : new KernelRunner(options);

@@ -1,9 +1,8 @@
 /** Several threads against one, by wall clock, on launches that take long enough to be shared. */
 import { WavewrightError } from '../base/errors.ts';
 import { nodeThreads } from '../devices/emulated/node-threads.ts';
-import { KernelRunner } from './kernel-runner.ts';
 import { KERNELS } from './kernels.ts';
-import { readKernelImage } from './node-images.ts';
+import { openRunner, readKernelImage } from './node-images.ts';
 import { repeated, sampleInTurn } from './sampling.ts';
 
 /** Medians of the wall time of one launch. */
@@ -25,7 +24,7 @@ export async function measureWorkers(processor: string, workers: number, samples
     const launch = benchmark.launch('long');
     const image = readKernelImage(name, processor);
     const runs = [1, workers].map((count) => {
-      const runner = resources.use(new KernelRunner({ processor, workers: count, threads: nodeThreads }));
+      const runner = resources.use(openRunner({ processor, workers: count, threads: nodeThreads }));
       return runner.prepare(image, kernel, launch);
     });
     const [one, many] = runs.map((run) => run().output) as [Uint8Array, Uint8Array];

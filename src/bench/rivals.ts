@@ -4,10 +4,11 @@
  */
 
 import { WavewrightError } from '../base/errors.ts';
-import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
-import { type KernelImage, KernelRunner, type Measured } from './kernel-runner.ts';
+import type { EmulatorOptions } from '../emulator/emulator.ts';
+import type { KernelImage, Measured } from './kernel-runner.ts';
 import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernels/kernel-benchmark.ts';
 import type { Baseline } from './node-baseline.ts';
+import { openRunner, readKernelImage } from './node-images.ts';
 import { repeated, type Subject, timed } from './sampling.ts';
 
 /** A kernel on one target, with what it must compute. */
@@ -34,7 +35,7 @@ export function runChecked(name: string, task: Task, size: CheckedSize, run: () 
 }
 
 /** Ways to run the emulator that are not the default, by name. */
-const VARIANTS: Readonly<Record<string, Partial<AmdgpuEmulatorOptions>>> = {
+const VARIANTS: Readonly<Record<string, EmulatorOptions>> = {
   handlers: { executor: 'handlers' },
   reference: { executor: 'reference' },
   unchecked: { checksAccesses: false },
@@ -46,7 +47,7 @@ export const VARIANT_NAMES: readonly string[] = Object.keys(VARIANTS);
 /** The emulator in another way. The reference executor is too slow for large launches. */
 export function variantRival(name: string, processor: string): Rival {
   const size = name === 'reference' ? 'small' : 'full';
-  const runner = new KernelRunner({ processor, ...VARIANTS[name] });
+  const runner = openRunner({ processor, ...VARIANTS[name] });
   return {
     ...{ name, size },
     prepare(task) {
@@ -54,6 +55,22 @@ export function variantRival(name: string, processor: string): Rival {
       const run = runner.prepare(task.image, benchmark.kernel ?? benchmark.name, benchmark.launch(size));
       runChecked(name, task, size, run);
       return repeated(name, run);
+    },
+  };
+}
+
+/** The same kernel in the code of another processor. */
+export function targetRival(processor: string): Rival {
+  const runner = openRunner({ processor });
+  return {
+    ...{ name: processor, size: 'full' },
+    prepare({ benchmark, expected }) {
+      const { name, kernel = name, processors } = benchmark;
+      if (processors?.includes(processor) === false) return undefined;
+      const task = { benchmark, expected, image: readKernelImage(name, processor) };
+      const run = runner.prepare(task.image, kernel, benchmark.launch('full'));
+      runChecked(processor, task, 'full', run);
+      return repeated(processor, run);
     },
   };
 }

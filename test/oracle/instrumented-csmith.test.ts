@@ -31,9 +31,9 @@ const execute = promisify(execFile);
 /** csmith leaves a file where it runs. */
 const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-csmith-tools-'));
 const toolchain = new Toolchain({
-    flags: ['-isystem', '/usr/include/csmith'],
-    deviceFlags: ['-isystem', DEVICE_HEADERS],
-  });
+  flags: ['-isystem', '/usr/include/csmith'],
+  deviceFlags: ['-isystem', DEVICE_HEADERS],
+});
 after(() => {
   toolchain.close();
   rmSync(scratch, { recursive: true });

@@ -2,7 +2,7 @@
 import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const ITEMS = { full: 1 << 14, small: 1 << 8, long: 1 << 20 };
-const IMAGE = { full: [512, 384], small: [24, 20], long: [2048, 1536] } as const;
+const IMAGE = { full: [512, 384], small: [32, 24], long: [2048, 1536] } as const;
 
 const sumOf = (counts: Iterable<number>): number => Iterator.from(counts).reduce((sum, count) => sum + count, 0);
 

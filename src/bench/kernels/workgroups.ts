@@ -47,6 +47,16 @@ export const WORKGROUPS: readonly KernelBenchmark[] = [
     },
   },
   {
+    name: 'reduction',
+    unit: 'element',
+    launch: (size) => {
+      const n = VALUES[size];
+      return { grid: [GROUPS[size] * GROUP], workgroup: [GROUP], args: [{ sizeBytes: 4 }, scattered(n), n] };
+    },
+    operations: (size) => VALUES[size],
+    model: ({ args }) => Uint32Array.of((args[1] as Uint32Array).reduce((sum, each) => (sum + each) | 0, 0)),
+  },
+  {
     name: 'histogram',
     unit: 'element',
     launch: (size) => {

@@ -10,15 +10,14 @@ import {
   safetyGoals,
   workerGoals,
 } from '../../bench/goals.ts';
-import { KernelRunner } from '../../bench/kernel-runner.ts';
 import type { CheckedSize, KernelBenchmark, Result } from '../../bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../bench/kernels.ts';
 import { type KernelMeasurement, measureKernel } from '../../bench/measure-kernel.ts';
 import { Baseline } from '../../bench/node-baseline.ts';
-import { readKernelImage } from '../../bench/node-images.ts';
+import { openRunner, readKernelImage } from '../../bench/node-images.ts';
 import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
 import { measureWorkers, type WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
-import { JS_RIVAL, programRival, type Rival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
+import { JS_RIVAL, programRival, type Rival, targetRival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { WORKERS_OPTION } from '../arguments/device-name.ts';
@@ -26,7 +25,8 @@ import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '
 
 const { readdirSync, statSync } = process.getBuiltinModule('node:fs');
 
-const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
+const TARGETS = ['gfx90a', 'gfx942', 'gfx1100', 'sm_70'];
+const OWN_RIVALS: readonly string[] = ['js', ...VARIANT_NAMES, ...TARGETS];
 const MAX_SAMPLES = 1000;
 /** The first one is compiled by a process that compiled nothing before. */
 const COMPILE_SIZES = [1000, 1000, 10_000, 50_000];
@@ -71,7 +71,7 @@ const KERNEL_SUITE: Suite<KernelMeasurement> = {
   heading: KERNEL_HEADING,
   async *measure({ kernels, targets, rivalsOf, samples, workers = 1 }) {
     for (const target of targets) {
-      using runner = new KernelRunner({ processor: target, workers, threads: nodeThreads });
+      using runner = openRunner({ processor: target, workers, threads: nodeThreads });
       const rivals = rivalsOf(target);
       for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
         const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
@@ -144,6 +144,7 @@ export const bench = defineCommand({
     'Baselines:',
     '  handlers, reference      the same kernel on the executors that compile nothing; the reference in a small launch',
     '  unchecked                the emulator without checks of memory accesses, which only this measurement can switch off',
+    '  gfx1100, or another target  the same kernel in the code of that one',
     '  js                       the model, plain loops over typed arrays',
     '  FILE                     a program that bench/baselines/build.sh of the source repository builds: gcc, gcc-native, gcc-vectorised, pocl',
     '  FOLDER                   all programs in it',
@@ -154,7 +155,7 @@ export const bench = defineCommand({
     };
     await using resources = new AsyncDisposableStack();
     const programs = (options.baseline ?? [])
-      .filter((name) => name !== 'js' && !VARIANT_NAMES.includes(name))
+      .filter((name) => !OWN_RIVALS.includes(name))
       .flatMap(filesOf)
       .map((file) => programRival(resources.use(new Baseline(file))));
     const { samples, workers = 1 } = options;
@@ -234,6 +235,7 @@ function filesOf(name: string): string[] {
 
 const ownRivals = (names: readonly string[], target: string): Rival[] => [
   ...VARIANT_NAMES.filter((name) => names.includes(name)).map((name) => variantRival(name, target)),
+  ...TARGETS.filter((name) => names.includes(name) && name !== target).map(targetRival),
   ...(names.includes('js') ? [JS_RIVAL] : []),
 ];
 
