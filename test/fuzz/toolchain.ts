@@ -14,6 +14,8 @@ const CLANG = 'clang-19';
 const LANGUAGE = ['-std=gnu17', '-w', '-fwrapv', '-fno-strict-aliasing', '-ffp-contract=off'];
 const DEVICE_LANGUAGE = ['-ffreestanding', '-nogpulib', '-nostdlibinc', '-isystem', path.join(DEVICE, 'include')];
 const RUNTIME = ['crt', 'stdio', 'stdlib', 'string'].map((name) => path.join(DEVICE, `${name}.c`));
+/** clang 19 does not end with some programs for NVPTX. */
+const COMPILER_TIMEOUT_MS = 300_000;
 /** What a shell says of a program that SIGABRT ended. */
 const ABORTED = 128 + 6;
 const COMPILER_DEFECT = /PLEASE submit a bug report|invalid addrspacecast|Illegal instruction detected/;
@@ -57,7 +59,7 @@ export class Toolchain {
 
   /**
    * A program for a processor, `gfx90a` or `sm_70`: front end, link-time optimisation and code generation at
-   * `level`; `undefined` when the compiler crashes or cannot select instructions for what it made itself of
+   * `level`; `undefined` when the compiler crashes, does not end or cannot select instructions for what it made itself of
    * the program.
    */
   async forDevice(source: string, level: Level, processor: string): Promise<Buffer | undefined> {
@@ -65,7 +67,8 @@ export class Toolchain {
       return await this.buildForDevice(source, level, processor);
     } catch (error) {
       const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
-      if (COMPILER_DEFECT.test(text)) return undefined;
+      const isEndless = error instanceof Error && 'killed' in error && error.killed === true;
+      if (isEndless || COMPILER_DEFECT.test(text)) return undefined;
       throw error;
     }
   }
@@ -78,7 +81,8 @@ export class Toolchain {
     const image = path.join(folder, 'image');
     const common = [...flags, ...this.#deviceFlags, ...this.#flags, `-${level}`];
     try {
-      for (const args of build({ source, runtime, image }, level)) await execute(CLANG, [...common, ...args]);
+      const limit = { timeout: COMPILER_TIMEOUT_MS, killSignal: 'SIGKILL' } as const;
+      for (const args of build({ source, runtime, image }, level)) await execute(CLANG, [...common, ...args], limit);
       return await readFile(image);
     } finally {
       await rm(folder, { recursive: true });

@@ -61,6 +61,7 @@ function needOf(text: string): string | undefined {
 
 /** In a few words, so that reasons can be counted. */
 function compilerError(error: unknown): string {
+  if (error instanceof Error && 'killed' in error && error.killed === true) return 'does not end';
   const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error);
   const line = /(?:fatal error|error|LLVM ERROR): (.*)/.exec(text)?.[1] ?? text.split('\n')[0]!;
   return line.replaceAll(/(?<!')'[^' ]*'(?! file not found)/g, "'...'").slice(0, 90);

@@ -5,8 +5,8 @@
 import type { RegisterOperand } from '../../ir/step.ts';
 import { FIRST_OWN_ROW, ROW_COUNT, ROWS_PER_FILE } from '../machine/places.ts';
 import type { LinearCode } from './linearize.ts';
-import type { FunctionRegister } from './lir.ts';
-import { liveAtEnds, registersOf } from './live-registers.ts';
+import { type FunctionRegister, registersOf } from './lir.ts';
+import { liveAtEnds } from './live-registers.ts';
 
 /** Where each register is, by its number, and how many rows of each file are used. */
 export interface RowAllocation {

@@ -4,8 +4,8 @@
  */
 import type { Frame } from './frame.ts';
 import type { LinearBlock, LinearCode } from './linearize.ts';
-import { type FunctionRegister, type Lir, lir } from './lir.ts';
-import { liveAtEnds, type Registers, registersOf } from './live-registers.ts';
+import { type FunctionRegister, type Lir, lir, registersOf } from './lir.ts';
+import { liveAtEnds, type Registers } from './live-registers.ts';
 
 export function keepRegisters(code: LinearCode, frame: Frame): LinearCode {
   if (!code.blocks.some((block) => block.code.some(({ keeping }) => keeping))) return code;

@@ -107,3 +107,21 @@ export function specsOf({ row, modifiers }: Form): readonly OperandRule[] {
     return Array.from({ length: spec.kind === 'address' ? 2 : countOf(spec, modifiers) }, () => spec);
   });
 }
+
+/** Registers that an instruction reads, and those that it writes; one under a guard keeps what it had. */
+export function registersOf(line: Lir): {
+  readonly reads: readonly FunctionRegister[];
+  readonly writes: readonly FunctionRegister[];
+} {
+  const specs = specsOf(line.form);
+  const reads: FunctionRegister[] = [];
+  const writes: FunctionRegister[] = [];
+  line.operands.forEach((operand, index) => {
+    if (operand.kind !== 'virtual') return;
+    const isWritten = specs[index]!.kind === 'write';
+    if (isWritten) writes.push(operand);
+    if (!isWritten || line.guard) reads.push(operand);
+  });
+  if (line.guard) reads.push(line.guard.register);
+  return { reads, writes };
+}

@@ -2,25 +2,7 @@
 import { solveDataFlow } from '../../flow/data-flow.ts';
 import { graphOf } from '../../flow/graph.ts';
 import type { LinearCode } from './linearize.ts';
-import { type FunctionRegister, type Lir, specsOf } from './lir.ts';
-
-/** Registers that an instruction reads, and those that it writes; one under a guard keeps what it had. */
-export function registersOf(line: Lir): {
-  readonly reads: readonly FunctionRegister[];
-  readonly writes: readonly FunctionRegister[];
-} {
-  const specs = specsOf(line.form);
-  const reads: FunctionRegister[] = [];
-  const writes: FunctionRegister[] = [];
-  line.operands.forEach((operand, index) => {
-    if (operand.kind !== 'virtual') return;
-    const isWritten = specs[index]!.kind === 'write';
-    if (isWritten) writes.push(operand);
-    if (!isWritten || line.guard) reads.push(operand);
-  });
-  if (line.guard) reads.push(line.guard.register);
-  return { reads, writes };
-}
+import { type FunctionRegister, registersOf } from './lir.ts';
 
 export type Registers = ReadonlyMap<number, FunctionRegister>;
 

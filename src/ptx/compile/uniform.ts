@@ -11,8 +11,7 @@ import type { Value } from '../../ir/types.ts';
 import { OWN_SCALARS } from '../machine/places.ts';
 import { PtxBuilder } from '../rows/builder.ts';
 import type { Form } from '../rows/row.ts';
-import { type FunctionRegister, type Lir, type LirOperand, lir, specsOf } from './lir.ts';
-import { registersOf } from './live-registers.ts';
+import { type FunctionRegister, type Lir, type LirOperand, lir, registersOf, specsOf } from './lir.ts';
 
 /** A block with the instructions of the machine, before it is known how waves go on. */
 export interface SelectedBlock {
