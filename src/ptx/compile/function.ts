@@ -12,7 +12,7 @@ import { blocksOf } from './flatten.ts';
 import { Frame } from './frame.ts';
 import { keepRegisters } from './keep.ts';
 import { type BodyParts, type LinearCode, linearize } from './linearize.ts';
-import { type Lir, lir } from './lir.ts';
+import { type FunctionRegister, type Lir, lir } from './lir.ts';
 import { type PlacedCode, placeCode } from './place.ts';
 import { type DeclaredRegister, type ModuleNames, Scope } from './scope.ts';
 import type { SharedLayout } from './shared-layout.ts';
@@ -85,6 +85,9 @@ class FunctionCompiler {
   readonly #prologue: Lir[] = [];
   readonly #epilogue: Lir[] = [];
 
+  readonly #temporary = (dwords: 1 | 2): FunctionRegister =>
+    this.#scope.temporary(dwords === 1 ? 'b32' : 'b64').register;
+
   constructor(module: ModuleParts, item: PtxFunction) {
     const { source, names } = module;
     this.#module = module;
@@ -123,7 +126,7 @@ class FunctionCompiler {
 
   /** Registers that find no row go into the frame; what is left has fewer that live at a time. */
   #allocated(code: LinearCode): { readonly linear: LinearCode; readonly allocation: RowAllocation } {
-    const spills = new Spills(this.#frame, (dwords) => this.#scope.temporary(dwords === 1 ? 'b32' : 'b64').register);
+    const spills = new Spills(this.#frame, this.#temporary);
     spills.fix(code);
     for (let own = code; ; ) {
       const linear = keepRegisters(own, this.#frame);
@@ -143,7 +146,7 @@ class FunctionCompiler {
     const { top } = this.#frame;
     return {
       ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls, ...turns },
-      temporary: (dwords) => this.#scope.temporary(dwords === 2 ? 'b64' : 'b32').register,
+      temporary: this.#temporary,
       prologue: [
         ...(isKernel ? [lir('wave_begin', [PLACES.live], 0)] : []),
         ...(this.#calls ? callerPrologue(this.#frame, isKernel) : []),

@@ -3,8 +3,7 @@
  */
 import type { Frame } from './frame.ts';
 import type { LinearCode } from './linearize.ts';
-import { type FunctionRegister, type Lir, type LirOperand, lir } from './lir.ts';
-import { registersOf } from './live-registers.ts';
+import { type FunctionRegister, type Lir, type LirOperand, lir, registersOf } from './lir.ts';
 
 /** Registers in the frame, by their numbers, and those that cannot go there. */
 export class Spills {
