@@ -30,7 +30,10 @@ export class PreparedKernel implements Disposable {
   readonly #resources: DisposableStack;
   readonly #memoryBytes: number;
 
-  /** Buffers hold what is in them to begin with. Throws USAGE for what does not fit the kernel, LIMIT_EXCEEDED. */
+  /**
+   * Buffers hold what is in them to begin with. Throws USAGE for what does not fit the kernel,
+   * LIMIT_EXCEEDED.
+   */
   constructor(device: Device, executable: NvptxExecutable, kernel: PtxKernel, use: PtxKernelUse) {
     const memory = argumentMemory(device);
     using resources = new DisposableStack();

@@ -1,4 +1,4 @@
-/** The devices on which programs are compared with this machine, and how many programs of a generator run there. */
+/** The devices on which programs are compared with this machine, and how many programs run there. */
 import { createEmulatedDevice, type Device } from '../../src/index.ts';
 import { createPtxDevice } from '../../src/ptx.ts';
 import { inParallel } from './differential.ts';

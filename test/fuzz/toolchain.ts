@@ -59,8 +59,8 @@ export class Toolchain {
 
   /**
    * A program for a processor, `gfx90a` or `sm_70`: front end, link-time optimisation and code generation at
-   * `level`; `undefined` when the compiler crashes, does not end or cannot select instructions for what it made itself of
-   * the program.
+   * `level`; `undefined` when the compiler crashes, does not end or cannot select instructions for what it
+   * made itself of the program.
    */
   async forDevice(source: string, level: Level, processor: string): Promise<Buffer | undefined> {
     try {

@@ -1,8 +1,9 @@
 /**
- * The programs of gcc's torture tests, which check what they compute, compiled by clang for NVPTX at -O0 and -O2:
- * each ends as it does on this machine. `WAVEWRIGHT_TORTURE` names the folder `gcc/testsuite/gcc.c-torture/execute`
- * of gcc's sources (Debian: in the archive of gcc-12-source), `WAVEWRIGHT_SEEDS=FROM:COUNT` chooses programs by
- * their place in the list. What is left out is printed with its reason.
+ * The programs of gcc's torture tests, which check what they compute, compiled by clang for NVPTX at -O0 and
+ * -O2: each ends as it does on this machine. `WAVEWRIGHT_TORTURE` names the folder
+ * `gcc/testsuite/gcc.c-torture/execute` of gcc's sources (Debian: in the archive of gcc-12-source),
+ * `WAVEWRIGHT_SEEDS=FROM:COUNT` chooses programs by their place in the list. What is left out is printed with
+ * its reason.
  */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
