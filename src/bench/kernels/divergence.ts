@@ -2,7 +2,8 @@
 import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const ITEMS = { full: 1 << 14, small: 1 << 8, long: 1 << 20 };
-const IMAGE = { full: [512, 384], small: [32, 24], long: [2048, 1536] } as const;
+const IMAGE = { full: [512, 384], small: [24, 20], long: [2048, 1536] } as const;
+const TILE = 16;
 
 const sumOf = (counts: Iterable<number>): number => Iterator.from(counts).reduce((sum, count) => sum + count, 0);
 
@@ -12,8 +13,9 @@ const mandelbrot: KernelBenchmark = {
   launch: (size) => {
     const [width, height] = IMAGE[size];
     return {
-      grid: [width, height],
-      workgroup: [16, 16],
+      // Whole workgroups: PTX has no others.
+      grid: [width, height].map((size) => Math.ceil(size / TILE) * TILE),
+      workgroup: [TILE, TILE],
       args: [{ sizeBytes: width * height * 4 }, width, height, 200],
     };
   },
