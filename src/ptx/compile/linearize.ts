@@ -69,8 +69,7 @@ export interface BodyParts {
   readonly epilogue: readonly Lir[];
 }
 
-export function linearize(parts: BodyParts, given: readonly FlatBlock[]): LinearCode {
-  const blocks = withoutDetours(given);
+export function linearize(parts: BodyParts, blocks: readonly FlatBlock[]): LinearCode {
   const selected = blocks.map((block) => selectedBlock(parts, block));
   const [start, ...others] = selected;
   const whole = [{ ...start!, code: [...parts.prologue, ...start!.code] }, ...others];
@@ -81,31 +80,6 @@ export function linearize(parts: BodyParts, given: readonly FlatBlock[]): Linear
   const emitter = new Emitter(pieces, joins, parts);
   const linear = pieces.map((_, place) => emitter.block(place));
   return { blocks: linear.map((block) => ({ ...block, code: withScalars(block.code, scalars, parts.temporary) })) };
-}
-
-/** Ways through blocks in which nothing happens lead to where these lead. */
-function withoutDetours(blocks: readonly FlatBlock[]): readonly FlatBlock[] {
-  const ends = new Map<number, number>();
-  const endOfWay = (from: number): number => {
-    const passed: number[] = [];
-    let at = from;
-    // What leads round and round has no end: it stays as it is.
-    while (!ends.has(at) && passed.length <= blocks.length) {
-      const { code, exit, isCall } = blocks[at]!;
-      if (code.length > 0 || isCall || exit.kind !== 'goto') break;
-      passed.push(at);
-      at = exit.target;
-    }
-    const end = passed.length > blocks.length ? from : (ends.get(at) ?? at);
-    for (const each of passed) ends.set(each, end);
-    return end;
-  };
-  return blocks.map((block) => {
-    const { exit } = block;
-    if (exit.kind === 'goto') return { ...block, exit: { ...exit, target: endOfWay(exit.target) } };
-    if (exit.kind !== 'branch') return block;
-    return { ...block, exit: { ...exit, taken: endOfWay(exit.taken), other: endOfWay(exit.other) } };
-  });
 }
 
 /** Pieces behind those of the text, by their distance from the end of the function. */
