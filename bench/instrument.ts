@@ -3,16 +3,19 @@
  * called, and baselines, on benchmark kernels and, where clang-19 is there, on kernels of `test/data/opencl`.
  * Outputs, the ways through the code, and counts and addresses of each instruction are checked against native
  * runs. `node bench/instrument.ts` prints tables, with `--json` everything that was
- * measured; other words are names of kernels that are measured alone. The exit status is 1 where a check
+ * measured; `--variants=REGEX` measures some alone; other words are names of kernels that are measured alone. The exit status is 1 where a check
  * fails.
  */
 import { spawnSync } from 'node:child_process';
 import { type Measurement, measure } from './instrument/measure.ts';
 import { report } from './instrument/report.ts';
+import { VARIANTS } from './instrument/variants.ts';
 import { compiledWorkloads, exampleWorkloads, PROCESSORS } from './instrument/workloads.ts';
 
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
+const [, pattern = ''] = /^--variants=(.*)$/m.exec(words.join('\n')) ?? [];
+const variants = VARIANTS.filter(({ name }) => new RegExp(pattern).test(name));
 const hasClang = spawnSync('clang-19', ['--version']).status === 0;
 const measurements: Measurement[] = [];
 for (const processor of PROCESSORS) {
@@ -20,7 +23,7 @@ for (const processor of PROCESSORS) {
   for (const workload of [...exampleWorkloads(processor), ...compiled]) {
     if (names.length > 0 && !names.includes(workload.name)) continue;
     process.stderr.write(`${workload.name} ${processor}\n`);
-    measurements.push(await measure(workload));
+    measurements.push(await measure(workload, variants));
   }
 }
 const failures = measurements.flatMap((each) => each.failures);

@@ -58,6 +58,8 @@ interface Native {
 
 async function measureVariant(own: Native, variant: Variant, failures: string[]): Promise<VariantMeasurement> {
   const { workload, native } = own;
+  const { name, mostInstructions = Number.POSITIVE_INFINITY } = variant;
+  if (native.counts.size > mostInstructions) return { ...NOTHING, variant: name, missing: 'too large' };
   const cpu = process.threadCpuUsage();
   const rewritten = await variant.rewrite(workload);
   const { user, system } = process.threadCpuUsage(cpu);

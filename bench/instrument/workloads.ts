@@ -22,7 +22,8 @@ export interface Workload {
 const EXAMPLES = path.resolve(import.meta.dirname, '../../examples/kernels');
 /** Of `test/data/opencl`. */
 const SOURCES = ['algorithms.cl', 'control.cl', 'groups.cl', 'memory.cl'];
-const ITEMS = 500;
+/** Few work-items: ratios are those of many. */
+const ITEMS = 150;
 
 /** The kernels of `examples/kernels`, which need no compiler. */
 export const exampleWorkloads = (processor: string): Workload[] =>
