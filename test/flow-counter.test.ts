@@ -157,6 +157,56 @@ over:
   store
   end`,
   },
+  'functions that SCC and a place in a table choose': {
+    body: `
+  v_mov_b32_e32 v1, 0
+  s_mov_b32 s20, 0
+turn:
+  s_getpc_b64 s[10:11]
+  s_add_u32 s10, s10, f@rel32@lo+4
+  s_addc_u32 s11, s11, f@rel32@hi+12
+  s_getpc_b64 s[12:13]
+  s_add_u32 s12, s12, g@rel32@lo+4
+  s_addc_u32 s13, s13, g@rel32@hi+12
+  s_cmp_lt_u32 s20, 2
+  s_cselect_b32 s14, s10, s12
+  s_cselect_b32 s15, s11, s13
+  s_swappc_b64 s[30:31], s[14:15]
+  s_getpc_b64 s[10:11]
+  s_add_u32 s10, s10, table@rel32@lo+4
+  s_addc_u32 s11, s11, table@rel32@hi+12
+  s_and_b32 s12, s20, 1
+  s_lshl_b32 s12, s12, 3
+  s_add_u32 s10, s12, s10
+  s_addc_u32 s11, 0, s11
+  s_load_bTWO s[14:15], s[10:11], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_swappc_b64 s[30:31], s[14:15]
+  s_add_u32 s20, s20, 1
+  s_cmp_lt_u32 s20, 7
+  s_cbranch_scc1 turn
+  store
+  end`,
+    more: `
+.p2align 8
+.type f,@function
+f:
+  v_add_u32_e32 v1, 1, v1
+  s_setpc_b64 s[30:31]
+.p2align 8
+.type g,@function
+g:
+  v_add_u32_e32 v1, 64, v1
+  v_add_u32_e32 v1, 7, v1
+  s_setpc_b64 s[30:31]
+.section .data.rel.ro,"aw",@progbits
+.p2align 3
+table:
+.quad f
+.quad g
+.text
+`,
+  },
 };
 
 /** For the target's waves. */
@@ -167,6 +217,7 @@ function sourceFor(processor: string, { body, more = '' }: KernelSource): Kernel
       .replace(/MASK\((\d+)\)/g, (_, first) => (isNarrow ? `s${first}` : `s[${first}:${Number(first) + 1}]`))
       .replaceAll('MASK', isNarrow ? '32' : '64')
       .replace(/\b(EXEC|VCC)\b/g, (_, name: string) => name.toLowerCase() + (isNarrow ? '_lo' : ''))
+      .replaceAll('s_load_bTWO', isNarrow ? 's_load_b64' : 's_load_dwordx2')
       .replaceAll('v_add_u32', isNarrow ? 'v_add_nc_u32' : 'v_add_u32');
   return { body: written(body), more: written(more) };
 }

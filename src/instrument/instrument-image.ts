@@ -3,7 +3,7 @@ import { fnv1a } from '../base/hash.ts';
 import type { CodeObject } from '../codeobject/code-object.ts';
 import { type InsertedTool, type InsertedVariable, readInsertedTools } from '../codeobject/inserted-tools.ts';
 import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
-import type { LiftedFunction } from '../lift/lifted-function.ts';
+import type { LiftedFunction, TransferSite } from '../lift/lifted-function.ts';
 import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
 import type { Coverage } from './points/coverage.ts';
 import { PointPayloads } from './points/point-payloads.ts';
@@ -108,7 +108,10 @@ function attempt(
   // Files that are instrumented apart may come to be linked with each other: their names differ.
   const contents = uses.map((use) => (options.isApart ? '' : `${contentName(codeObject, use)}_`));
   const prefixes = uses.map((_, i) => `${PREFIX}${layer + i}_${contents[i]}`);
-  const residents = prefixes.map((prefix) => new ResidentGroups(lifted, plans, prefix, without));
+  // Code that is loaded apart leaves tables to what was there before.
+  const staysOutside = ({ how }: TransferSite): boolean => options.isApart === true && how === 'table';
+  const isWithout = ({ entry, sites }: LiftedFunction): boolean => without.has(entry) || sites.some(staysOutside);
+  const residents = prefixes.map((prefix) => new ResidentGroups(lifted, plans, prefix, isWithout));
   const codes = uses.map(({ kernels, instructions }, i) => {
     const selection: ToolSelection = {
       functions: selectedFunctions(functions, kernels),
@@ -137,7 +140,7 @@ function attempt(
     variables: variables.flat(),
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
-  const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
+  const coverage = payloads.coverage(instrumented, staysOutside);
   const made = { ...instrumented, name, variables, inserted, reports, coverage, nextLayer: layer + uses.length };
   const more = new Set([...payloads.cramped].map(({ entry }) => entry));
   return { image: made, findings: { without: payloads.lacking, cramped: more } };

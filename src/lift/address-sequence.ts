@@ -29,6 +29,10 @@ const MAX_STEPS_BETWEEN = 32;
 
 export const isGetPc = makesOwnAddress;
 
+/** The first of the registers that a call leaves the return address in, or s_getpc_b64 its own. */
+export const addressPairOf = ({ effects }: AmdgpuStep): number | undefined =>
+  effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2)?.first;
+
 /** `read` gives the step at an address. */
 export function addressSequence(
   getpc: AmdgpuStep,
@@ -36,8 +40,8 @@ export function addressSequence(
   image: CodeImage,
 ): AddressSequence {
   const nothing = { getpc, low: undefined, high: undefined, target: undefined, isCode: false };
-  const written = getpc.effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2);
-  const found = written && findAdditions(getpc, written.first, read);
+  const first = addressPairOf(getpc);
+  const found = first === undefined ? undefined : findAdditions(getpc, first, read);
   if (!found) return { ...nothing, isRelocated: false };
   const { low, high } = found;
   const [lowPart, highPart] = [low, high].map(({ instruction }) => addend(instruction));

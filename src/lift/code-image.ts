@@ -89,6 +89,13 @@ export class CodeImage {
     return pointer?.address === address ? pointer : undefined;
   }
 
+  /** Those in the memory around an address that is never written once the code runs; undefined: it may be. */
+  constantPointersAround(address: number): readonly RelocatedPointer[] | undefined {
+    const spans = this.#constantRanges.filter(({ start, end }) => address >= start && address < end);
+    if (spans.length === 0) return undefined;
+    return this.pointers.filter((pointer) => holds(spans, pointer.address));
+  }
+
   /** Whether the linker kept the relocation of a place in code (`--emit-relocs`). */
   hasStaticRelocation(address: number): boolean {
     this.#staticRelocations ??= new Set(

@@ -9,12 +9,21 @@ import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { SCALAR_REGISTER_COUNT } from '../isa/amdgpu/encoding/registers.ts';
 import { MODE_GPR_INDEX } from '../isa/amdgpu/semantics/gpr-index.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
-import { type AddressSequence, addressSequence, isGetPc } from './address-sequence.ts';
+import { type AddressSequence, addressPairOf, addressSequence, isGetPc } from './address-sequence.ts';
 import { type CalleeSummary, passCall, SummaryBuilder } from './callee-summary.ts';
 import type { CodeImage } from './code-image.ts';
 import { switchesIndexing } from './gpr-index-mode.ts';
+import { NotedValues } from './noted-values.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
-import { entryRegister, entryValue, evaluateUniform, forgetResults, namesLanes, ScalarState } from './scalar-state.ts';
+import {
+  entryRegister,
+  entryValue,
+  evaluateUniform,
+  forgetResults,
+  namesLanes,
+  type PointerHalves,
+  ScalarState,
+} from './scalar-state.ts';
 import { StepTable } from './step-table.ts';
 
 /** How a target came to be known. */
@@ -65,9 +74,15 @@ export class Discovery {
   readonly #skipped = new Set<number>();
   readonly #leadsTo = new Map<number, ReadonlySet<number>>();
   readonly #budget: WalkBudget = { steps: 0 };
+  readonly #notes: NotedValues;
+  /** Where addresses of data are complete, by the steps that complete them: the first register, the address. */
+  readonly #madeData = new Map<number, readonly [first: number, target: number]>();
+  /** By an address in the memory that they lie in. */
+  readonly #tables = new Map<number, PointerHalves | undefined>();
 
   constructor(image: CodeImage, processor: string) {
     this.#image = image;
+    this.#notes = new NotedValues((value) => value % 4 === 0 && image.isCode(value));
     this.#processor = processor;
     this.#view = new DataView(image.bytes.buffer);
   }
@@ -154,7 +169,7 @@ export class Discovery {
     if (!this.steps.get(entry)) return undefined;
     const walk = new EntryWalk();
     this.#leadsTo.set(entry, walk.leadsTo);
-    const isFinished = followScalars(entry, stateOnEntry(), this.#visitor(entry, walk), this.#budget);
+    const isFinished = followScalars(entry, stateOnEntry(this.#notes), this.#visitor(entry, walk), this.#budget);
     for (const [address, finding] of walk.findings) {
       if (!isFinished) {
         finding.targets.clear();
@@ -167,7 +182,8 @@ export class Discovery {
 
   #merge(address: number, finding: Finding): void {
     const { control, instruction } = this.steps.get(address)!;
-    for (const target of finding.targets) if (control === 'call') this.enter(target, instruction.waveSize);
+    const goesToFunctions = control === 'call' || finding.targets.size > 1;
+    for (const target of finding.targets) if (goesToFunctions) this.enter(target, instruction.waveSize);
     const known = this.findings.get(address);
     if (!known) {
       this.findings.set(address, finding);
@@ -209,7 +225,11 @@ export class Discovery {
     for (const step of fresh.filter(isGetPc)) {
       const found = addressSequence(step, (place) => this.#read(place, waveSize), this.#image);
       this.sequences.set(step.offset, found);
-      const { target, isRelocated } = found;
+      const { target, isRelocated, isCode, low, high } = found;
+      if (target !== undefined && !isCode && this.#image.constantPointersAround(target)) {
+        const last = low!.offset > high!.offset ? low! : high!;
+        this.#madeData.set(last.offset, [addressPairOf(step)!, target]);
+      }
       if (target !== undefined && !this.#made.has(target)) this.#made.set(target, isRelocated ? 'relocation' : 'getpc');
     }
     for (const place of met) this.enter(place, waveSize);
@@ -273,7 +293,10 @@ export class Discovery {
         walk.summary.write(step);
         if (switchesIndexing(step)) state.forgetVectors();
         const { address, jumpTarget } = this.#carryOut(step, state);
-        if (control === 'next') return undefined;
+        if (control === 'next') {
+          this.#noteAddress(step, state);
+          return undefined;
+        }
         if (control === 'end') return [];
         if (control === 'branch') return [target!];
         if (control === 'conditional') return [target!, followingOffset(step)];
@@ -294,7 +317,16 @@ export class Discovery {
   }
 
   #jump(step: AmdgpuStep, { targets, returnsTo }: Finding, state: ScalarState, walk: EntryWalk): readonly number[] {
-    const [inside] = targets;
+    const [inside, ...others] = targets;
+    if (others.length > 0) {
+      for (const target of targets) {
+        walk.leadsTo.add(target);
+        const behind = this.#summaryOf(target);
+        if (behind) walk.summary.end(state, behind);
+        else walk.summary.forget();
+      }
+      return [];
+    }
     if (inside === undefined) {
       if (returnsTo === undefined) walk.summary.forget();
       else walk.summary.end(state);
@@ -314,6 +346,8 @@ export class Discovery {
       const target = Number(jumpTarget);
       return { ...finding, targets: new Set([target]), how: this.#sourceOf(target) };
     }
+    const chosen = address?.choices.filter((each) => each % 4 === 0 && this.#image.isCode(each)) ?? [];
+    if (chosen.length > 0) return { ...finding, targets: new Set(chosen), how: this.#sourceOfAll(chosen) };
     const returnsTo = control === 'call' ? undefined : address?.heldOnEntry;
     return { ...finding, isComplete: returnsTo !== undefined, returnsTo, how: 'unresolved' };
   }
@@ -321,6 +355,13 @@ export class Discovery {
   #sourceOf(target: number): TargetSource {
     if (this.#loaded.has(target)) return 'table';
     return this.#made.get(target) ?? 'constant';
+  }
+
+  /** One that stands for all: what another loader, or later code, may change comes first. */
+  #sourceOfAll(targets: readonly number[]): TargetSource {
+    const sources = new Set(targets.map((target) => this.#sourceOf(target)));
+    const order: readonly TargetSource[] = ['table', 'constant', 'relocation'];
+    return order.find((each) => sources.has(each)) ?? 'getpc';
   }
 
   #carryOut(
@@ -334,9 +375,40 @@ export class Discovery {
       if (isScalar(instruction)) state.scc = undefined;
       return { address, jumpTarget: undefined };
     }
-    const context = { pc: BigInt(offset), readConstant: (at: bigint) => this.#constant(at) };
+    const context = {
+      pc: BigInt(offset),
+      readConstant: (at: bigint) => this.#constant(at),
+      readTable: (base: number) => this.#table(base),
+    };
     const jump = evaluateUniform(step, state, context);
     return { address, jumpTarget: jump?.target };
+  }
+
+  /** The address of data that is complete behind a step is one that others are computed from. */
+  #noteAddress({ offset }: AmdgpuStep, { registers }: ScalarState): void {
+    const made = this.#madeData.get(offset);
+    if (!made) return;
+    const [first, target] = made;
+    for (const register of [first, first + 1]) {
+      const value = registers[register];
+      if (value !== undefined && value === (value | 0)) registers[register] = this.#notes.based(target, value);
+    }
+  }
+
+  /** One of the pointers to code in the memory around an address; undefined where others may be there. */
+  #table(base: number): PointerHalves | undefined {
+    if (!this.#tables.has(base)) {
+      const targets = this.#image.constantPointersAround(base)?.map(({ target }) => target) ?? [undefined];
+      const code = targets.flatMap((target) =>
+        target !== undefined && this.#image.isCode(Number(target)) ? target : [],
+      );
+      const half = (shift: bigint): number | undefined =>
+        this.#notes.choice(code.map((target) => Number(BigInt.asIntN(32, target >> shift))));
+      const isKnown = !targets.includes(undefined) && code.length > 0;
+      this.#tables.set(base, isKnown ? [half(0n), half(32n)] : undefined);
+      if (isKnown) for (const target of code) this.#loaded.add(Number(target));
+    }
+    return this.#tables.get(base);
   }
 
   #constant(address: bigint): number | undefined {
@@ -364,9 +436,11 @@ class EntryWalk {
 interface AddressRegisters {
   /** The pair that held its value when the function was entered. */
   readonly heldOnEntry: number | undefined;
+  /** All that it may hold, if that is known. */
+  readonly choices: readonly number[];
 }
 
-function addressRegisters(instruction: Instruction, { registers }: ScalarState): AddressRegisters | undefined {
+function addressRegisters(instruction: Instruction, { registers, notes }: ScalarState): AddressRegisters | undefined {
   const { operands } = instruction.row;
   const index = operands.findIndex((_, at) => {
     const isRead = instruction.access(at)?.includes('read');
@@ -374,12 +448,17 @@ function addressRegisters(instruction: Instruction, { registers }: ScalarState):
   });
   const operand = index < 0 ? undefined : instruction.operand(index);
   if (operand?.kind !== 'scalar') return undefined;
-  const [low, high] = [registers[operand.register], registers[operand.register + 1]].map(entryRegister);
-  return { heldOnEntry: low !== undefined && high === low + 1 ? low : undefined };
+  const pair = [registers[operand.register], registers[operand.register + 1]];
+  const [low, high] = pair.map(entryRegister);
+  const [lows = [], highs = []] = pair.map((each) => notes?.valuesOf(each));
+  // Halves of different places make more addresses than there are.
+  const choices = lows.flatMap((each) => highs.map((above) => above * 2 ** 32 + (each >>> 0)));
+  return { heldOnEntry: low !== undefined && high === low + 1 ? low : undefined, choices };
 }
 
-function stateOnEntry(): ScalarState {
-  return new ScalarState(Array.from({ length: SCALAR_REGISTER_COUNT }, (_, register) => entryValue(register)));
+function stateOnEntry(notes: NotedValues): ScalarState {
+  const registers = Array.from({ length: SCALAR_REGISTER_COUNT }, (_, register) => entryValue(register));
+  return new ScalarState(registers, notes);
 }
 
 const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.name);

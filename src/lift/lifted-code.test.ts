@@ -118,15 +118,46 @@ test('a jump that two functions come to is not known by what one of them knows',
   assert.deepEqual(setters(addressOf('s[4:5]', 'leaf'), 's_nop 0'), ['g+0x4: return  incomplete unresolved']);
 });
 
-test('a call through a table of pointers, and one that only the run tells', () => {
-  const table =
-    '.section .data.rel.ro,"aw",@progbits\n.p2align 3\n.globl table\n.hidden table\ntable:\n.quad leaf\n.quad k\n.text\n';
-  const call = `s_load_dwordx2 s[6:7], s[4:5], 0x0\n s_waitcnt lgkmcnt(0)\n s_swappc_b64 s[30:31], s[6:7]\n`;
-  const code = liftText(
-    `${table}${kernelText('k', `${addressOf('s[4:5]', 'table')}${call} ${call.replace('0x0', 's20')} s_endpgm`)}${LEAF}`,
+const TABLE =
+  '.section .data.rel.ro,"aw",@progbits\n.p2align 3\n.globl table\n.hidden table\ntable:\n.quad leaf\n.quad other\n.text\n';
+const OTHER = functionText('other', `v_sub_u32 v0, v0, v1\n${RETURN}`);
+const CALL = 's_swappc_b64 s[30:31], s[6:7]\n s_endpgm';
+
+test('calls through a table of pointers, by a place that is known or only the run tells', () => {
+  const sites = (lines: string, table = TABLE): readonly string[] =>
+    sitesText(liftText(`${table}${kernelText('k', `${addressOf('s[4:5]', 'table')}${lines} ${CALL}`)}${LEAF}${OTHER}`));
+  assert.deepEqual(sites('s_load_dwordx2 s[6:7], s[4:5], 0x0\n'), ['k: call leaf table']);
+  const both = ['k: call leaf other table'];
+  assert.deepEqual(sites('s_load_dwordx2 s[6:7], s[4:5], s20\n'), both);
+  const indexed = 's_add_u32 s8, s20, s4\n s_addc_u32 s9, s21, s5\n s_load_dwordx2 s[6:7], s[8:9], 0x8\n';
+  assert.deepEqual(sites(indexed), both);
+  const spilled = 'v_writelane_b32 v9, s6, 0\n s_mov_b32 s6, 0\n v_readlane_b32 s6, v9, 0\n';
+  assert.deepEqual(sites(`${indexed}${spilled}`), both);
+  const unknown = ['k: call  incomplete unresolved'];
+  // The difference of two addresses may lead anywhere from a third.
+  const difference = 's_sub_u32 s8, s20, s4\n s_subb_u32 s9, s21, s5\n s_load_dwordx2 s[6:7], s[8:9], 0x8\n';
+  assert.deepEqual(sites(difference), unknown);
+  const outside = `${TABLE.replace('.quad other', '.quad other\n.quad elsewhere')}.globl elsewhere\n`;
+  assert.deepEqual(sites(indexed, outside), unknown);
+  assert.deepEqual(sites(indexed, TABLE.replace('.data.rel.ro', '.data')), unknown);
+});
+
+test('a call of one of two functions, as SCC or the way to it chooses', () => {
+  const made = `${addressOf('s[4:5]', 'leaf')}${addressOf('s[8:9]', 'other')} s_cmp_eq_u32 s20, 0\n`;
+  const sites = (lines: string, end = CALL): readonly string[] =>
+    sitesText(liftText(`${kernelText('k', `${made}${lines} ${end}`)}${LEAF}${OTHER}`));
+  const both = ['k: call leaf other getpc'];
+  assert.deepEqual(sites('s_cselect_b64 s[6:7], s[4:5], s[8:9]\n'), both);
+  const halves = 's_cselect_b32 s6, s4, s8\n s_cselect_b32 s7, s5, s9\n';
+  assert.deepEqual(sites(halves), both);
+  assert.deepEqual(
+    sites(`s_mov_b64 s[6:7], s[4:5]\n s_cbranch_scc1 .Lboth\n s_mov_b64 s[6:7], s[8:9]\n.Lboth:\n`),
+    both,
   );
-  assert.deepEqual(sitesText(code), ['k: call leaf table', 'k: call  incomplete unresolved']);
-  assert.equal(functionNamed(code, 'k').reaches().isComplete, false);
+  assert.deepEqual(sites('s_cselect_b64 s[6:7], s[4:5], s[20:21]\n'), ['k: call  incomplete unresolved']);
+  assert.deepEqual(sites(`${halves} s_add_u32 s6, s6, s20\n`), ['k: call  incomplete unresolved']);
+  // Who jumps goes on with one of them.
+  assert.deepEqual(sites(halves, 's_setpc_b64 s[6:7]'), ['k: jump leaf other getpc']);
 });
 
 test('long branches stay inside, branches to other functions are sites', () => {

@@ -15,7 +15,7 @@ import { registerSet } from '../flow/steps.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
-import type { AddressSequence } from './address-sequence.ts';
+import { type AddressSequence, addressPairOf } from './address-sequence.ts';
 import type { MadeAddress } from './address-uses.ts';
 import { type AddressSpan, CodeImage } from './code-image.ts';
 import { Discovery, type Finding } from './discovery.ts';
@@ -105,10 +105,6 @@ function returnPlacesIn(caller: LiftedFunction, callee: LiftedFunction): readonl
 /** Where control goes on that neither branches nor jumps, be it behind a call. */
 const placeBehind = (step: AmdgpuStep): number | undefined =>
   fallsThrough(step) || step.control === 'call' ? followingOffset(step) : undefined;
-
-/** The first of the registers that a call leaves the return address in, or s_getpc_b64 its own. */
-const addressPairOf = ({ effects }: AmdgpuStep): number | undefined =>
-  effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2)?.first;
 
 class Lift {
   readonly #codeObject: CodeObject;

@@ -4,12 +4,13 @@
  */
 import type { RegisterFile } from '../ir/effects.ts';
 import type { Evaluated } from '../ir/op.ts';
-import { OPS } from '../ir/ops.ts';
-import type { OperandDword, Program, StateSlot, Value } from '../ir/types.ts';
+import { type OpName, OPS } from '../ir/ops.ts';
+import type { Leaf, OperandDword, Program, StateSlot, Value } from '../ir/types.ts';
 import type { Instruction, Operand } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import type { Row } from '../isa/amdgpu/encoding/row.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import { isNoted, type NotedValues } from './noted-values.ts';
 
 const REGISTERS = 128;
 
@@ -22,11 +23,12 @@ const ENTRY_VALUES = 2 ** 40;
  */
 export const entryValue = (register: number): number => ENTRY_VALUES + register;
 
-const isEntryValue = (value: Evaluated | undefined): boolean => typeof value === 'number' && value >= ENTRY_VALUES;
+/** Of such values, and of those with a note, nothing can be computed as they are. */
+const isOpaque = (value: Evaluated | undefined): boolean => typeof value === 'number' && value >= ENTRY_VALUES;
 
 /** The register that held a value on entry; undefined for all other values. */
 export const entryRegister = (value: number | undefined): number | undefined =>
-  value !== undefined && value >= ENTRY_VALUES ? value - ENTRY_VALUES : undefined;
+  value !== undefined && value >= ENTRY_VALUES && !isNoted(value) ? value - ENTRY_VALUES : undefined;
 
 /**
  * Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. Of vector
@@ -38,25 +40,34 @@ export class ScalarState {
   /** What single lanes of vector registers hold, by register, then lane: scalars that are spilled there. */
   readonly lanes = new Map<number, Map<number, number>>();
   scc: number | undefined;
+  /** Without it a value is a number or not known at all. */
+  readonly notes: NotedValues | undefined;
 
-  constructor(registers: readonly (number | undefined)[] = new Array<undefined>(REGISTERS).fill(undefined)) {
+  constructor(
+    registers: readonly (number | undefined)[] = new Array<undefined>(REGISTERS).fill(undefined),
+    notes?: NotedValues,
+  ) {
     this.registers = registers.slice();
+    this.notes = notes;
   }
 
   clone(): ScalarState {
-    const copy = new ScalarState(this.registers);
+    const copy = new ScalarState(this.registers, this.notes);
     copy.scc = this.scc;
     for (const [register, value] of this.vectors) copy.vectors.set(register, value);
     for (const [register, values] of this.lanes) copy.lanes.set(register, new Map(values));
     return copy;
   }
 
-  /** Forgets what `other` does not know the same of; returns whether anything was forgotten. */
+  /** Keeps what holds for both; returns whether less is known than before. */
   meet(other: ScalarState): boolean {
     let changed = false;
     for (let i = 0; i < REGISTERS; i++) {
-      if (this.registers[i] === undefined || this.registers[i] === other.registers[i]) continue;
-      this.registers[i] = undefined;
+      const own = this.registers[i];
+      if (own === undefined || own === other.registers[i]) continue;
+      const both = this.notes?.either(own, other.registers[i]);
+      if (both === own) continue;
+      this.registers[i] = both;
       changed = true;
     }
     for (const [register, value] of this.vectors) {
@@ -64,7 +75,13 @@ export class ScalarState {
     }
     for (const [register, values] of this.lanes) {
       const others = other.lanes.get(register);
-      for (const [lane, value] of values) if (others?.get(lane) !== value) changed = values.delete(lane);
+      for (const [lane, value] of values) {
+        const both = value === others?.get(lane) ? value : this.notes?.either(value, others?.get(lane));
+        if (both === value) continue;
+        if (both === undefined) values.delete(lane);
+        else values.set(lane, both);
+        changed = true;
+      }
     }
     if (this.scc !== undefined && this.scc !== other.scc) {
       this.scc = undefined;
@@ -76,7 +93,7 @@ export class ScalarState {
   /** Undefined also for what the pair held on entry. */
   pair(register: number): bigint | undefined {
     const [low, high] = [this.registers[register], this.registers[register + 1]];
-    if (isEntryValue(low) || isEntryValue(high)) return undefined;
+    if (isOpaque(low) || isOpaque(high)) return undefined;
     return low === undefined || high === undefined ? undefined : (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
   }
 
@@ -105,7 +122,11 @@ export interface ScalarContext {
   readonly pc: bigint;
   /** A dword of memory that never changes once the code runs; `undefined` for all other memory. */
   readConstant(address: bigint): number | undefined;
+  /** The halves of a pointer to code that is read somewhere behind an address that the code has made. */
+  readTable?(base: number): PointerHalves | undefined;
 }
+
+export type PointerHalves = readonly [low: number | undefined, high: number | undefined];
 
 /** Where an instruction that jumps goes to, or whether one that branches does. */
 export interface Jump {
@@ -219,6 +240,34 @@ export function evaluateUniform(step: AmdgpuStep, state: ScalarState, context: S
   return new Evaluation(instruction, state, context).run(meaning);
 }
 
+const compute = (op: OpName, values: readonly (Evaluated | undefined)[]): Evaluated => {
+  const evaluate = OPS[op].evaluate as (...values: readonly Evaluated[]) => Evaluated;
+  return evaluate(...(values as Evaluated[])); // reason: who calls knows them all
+};
+
+const numberOf = (value: Evaluated | undefined): number | undefined => (typeof value === 'number' ? value : undefined);
+
+/** Operations that leave an address one behind the same base, by which arguments have to have it. */
+const KEEPING_BASES: Partial<Record<OpName, 'one' | 'one, others known' | 'all'>> = {
+  ...{ 'i32.add': 'one', 'i64.add': 'one', 'i64.zext32': 'one', 'i64.low': 'one', 'i64.high': 'one' },
+  // Instructions ignore bits of addresses below an alignment.
+  ...{ 'i64.and': 'one, others known', 'i64.pack': 'all' },
+};
+
+function baseOfResult(
+  op: OpName,
+  bases: readonly (number | undefined)[],
+  values: readonly (Evaluated | undefined)[],
+): number | undefined {
+  const how = KEEPING_BASES[op];
+  const [base, ...others] = bases.filter((each) => each !== undefined);
+  if (how === undefined) return undefined;
+  if (how === 'all') return bases.every((each) => each === base) ? base : undefined;
+  const isAlone =
+    others.length === 0 && bases.every((each, i) => each !== undefined || values[i] !== undefined || how === 'one');
+  return isAlone ? base : undefined;
+}
+
 class Evaluation {
   readonly #instruction: Instruction;
   readonly #operands: readonly Operand[];
@@ -226,6 +275,10 @@ class Evaluation {
   readonly #context: ScalarContext;
   readonly #results: (Evaluated | undefined)[] = [];
   readonly #loads = new Map<number, readonly (number | undefined)[]>();
+  /** Of values with 64 bits whose halves cannot be one number. */
+  readonly #halves = new Map<number, PointerHalves>();
+  /** Of values with 64 bits that are addresses behind one that the code has made. */
+  readonly #bases = new Map<number, number>();
   #jump: Jump | undefined;
 
   constructor(instruction: Instruction, state: ScalarState, context: ScalarContext) {
@@ -255,17 +308,11 @@ class Evaluation {
       case 'nextPc':
         return this.#context.pc + BigInt(this.#instruction.sizeBytes);
       case 'pure': {
-        if (known.includes(undefined) || known.some(isEntryValue)) return undefined;
-        const evaluate = OPS[leaf.op].evaluate as (...values: readonly Evaluated[]) => Evaluated;
-        return evaluate(...(known as Evaluated[]));
+        if (state.notes) return this.#withNotes(id, leaf.op, args, type === 'i64');
+        return known.includes(undefined) || known.some(isOpaque) ? undefined : compute(leaf.op, known);
       }
       case 'load': {
-        const [address] = known;
-        const dwords = Array.from({ length: leaf.dwords }, (_, i) =>
-          typeof address === 'bigint' && leaf.sizeBytes % 4 === 0
-            ? this.#context.readConstant(address + BigInt(i * 4))
-            : undefined,
-        );
+        const dwords = this.#load(args[0]!, leaf);
         this.#loads.set(id, dwords);
         return dwords[0];
       }
@@ -294,6 +341,66 @@ class Evaluation {
     }
   }
 
+  #load(address: Value, { dwords, sizeBytes }: Extract<Leaf, { kind: 'load' }>): readonly (number | undefined)[] {
+    const at = this.#results[address.id];
+    const base = this.#bases.get(address.id);
+    const anywhere = base === undefined ? undefined : this.#context.readTable?.(base);
+    return Array.from({ length: dwords }, (_, i) => {
+      if (sizeBytes % 4 !== 0) return undefined;
+      return typeof at === 'bigint' ? this.#context.readConstant(at + BigInt(i * 4)) : anywhere?.[i % 2];
+    });
+  }
+
+  /** As an operation on numbers, but that notes are kept where they still hold. */
+  #withNotes(id: number, op: OpName, args: readonly Value[], isWide: boolean): Evaluated | undefined {
+    const raw = args.map((arg) => this.#results[arg.id]);
+    const bases = args.map((arg, i) => this.#baseOf(arg, raw[i]));
+    const values = raw.map((value) => this.#plain(value));
+    const result = values.includes(undefined) ? this.#chosen(id, op, args, raw) : compute(op, values);
+    const base = bases.some((each) => each !== undefined) ? baseOfResult(op, bases, values) : undefined;
+    if (base === undefined) return result;
+    if (!isWide) return this.#state.notes!.based(base, result === undefined ? undefined : Number(result) | 0);
+    this.#bases.set(id, base);
+    return result;
+  }
+
+  #baseOf({ id }: Value, raw: Evaluated | undefined): number | undefined {
+    const note = typeof raw === 'number' ? this.#state.notes!.noteOf(raw) : undefined;
+    return note?.kind === 'based' ? note.base : this.#bases.get(id);
+  }
+
+  #plain(raw: Evaluated | undefined): Evaluated | undefined {
+    if (!isOpaque(raw)) return raw;
+    const note = this.#state.notes!.noteOf(Number(raw));
+    return note?.kind === 'based' ? note.value : undefined;
+  }
+
+  /** What is only moved, or one of two values. */
+  #chosen(
+    id: number,
+    op: OpName,
+    args: readonly Value[],
+    raw: readonly (Evaluated | undefined)[],
+  ): Evaluated | undefined {
+    const notes = this.#state.notes!;
+    const [first, a, b] = raw;
+    if (op === 'i32.select') return notes.either(numberOf(a), numberOf(b));
+    if (op === 'i64.pack') this.#halves.set(id, [numberOf(first), numberOf(a)]);
+    else if (op === 'i64.low') return this.#halvesOf(args[0]!)[0];
+    else if (op === 'i64.high') return this.#halvesOf(args[0]!)[1];
+    else if (op === 'i64.select') {
+      const [one, other] = [this.#halvesOf(args[1]!), this.#halvesOf(args[2]!)];
+      this.#halves.set(id, [notes.either(one[0], other[0]), notes.either(one[1], other[1])]);
+    }
+    return undefined;
+  }
+
+  #halvesOf({ id }: Value): PointerHalves {
+    const value = this.#results[id];
+    if (typeof value !== 'bigint') return this.#halves.get(id) ?? [undefined, undefined];
+    return [numberOf(compute('i64.low', [value])), numberOf(compute('i64.high', [value]))];
+  }
+
   #lanesOf({ operand: index, dword }: OperandDword): ReadonlyMap<number, number> | undefined {
     const operand = this.#operands[index]!;
     if (operand.kind !== 'vector' || operand.accumulator) return undefined;
@@ -305,7 +412,7 @@ class Evaluation {
     if (operand.kind !== 'vector' || operand.accumulator) return;
     const register = operand.register + dword;
     this.#state.vectors.delete(register);
-    if (lane === undefined) {
+    if (lane === undefined || isOpaque(lane)) {
       this.#state.lanes.delete(register);
       return;
     }
@@ -329,7 +436,7 @@ class Evaluation {
   #write(index: number, dword: number, result: Evaluated | undefined, conditional: boolean): void {
     const operand = this.#operands[index]!;
     const isKnown = result !== undefined && !conditional;
-    const value = isKnown ? (isEntryValue(result) ? Number(result) : Number(result) | 0) : undefined;
+    const value = isKnown ? (isOpaque(result) ? Number(result) : Number(result) | 0) : undefined;
     if (operand.kind === 'scalar') this.#state.registers[operand.register + dword] = value;
     else if (operand.kind === 'vector' && !operand.accumulator) {
       this.#state.forgetVector(operand.register + dword);

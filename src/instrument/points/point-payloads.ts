@@ -4,7 +4,7 @@ import { registerNumber } from '../../flow/steps.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
-import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import type { LiftedFunction, TransferSite } from '../../lift/lifted-function.ts';
 import type { CodeItem } from '../layout/code-item.ts';
 import type { StepEdit } from '../layout/compose.ts';
 import { Allocator, type PayloadAllocation, type Refusal } from '../machine/allocate.ts';
@@ -169,8 +169,11 @@ export class PointPayloads {
     };
   }
 
-  /** The account of all points, in a file of so many bytes. */
-  coverage({ bytes, pinned, kept, nopCount: nops }: PlacedCode, sizeBytes: number): Coverage {
+  /** The account of all points; `staysOutside`: whether a site leads to code that has no hooks here. */
+  coverage(
+    { bytes, pinned, kept, nopCount: nops }: PlacedCode,
+    staysOutside: (site: TransferSite) => boolean,
+  ): Coverage {
     this.#refuseKept(kept);
     const { served, refused, payload, requested } = this.#count;
     const kernels = this.plans.kernels.map((own): KernelCoverage => {
@@ -184,8 +187,9 @@ export class PointPayloads {
         wavesPerSimd: [own.occupancy(vector, scalar), own.occupancy(vgprs, sgprs, agprs)],
       };
     });
-    const unresolvedSites = this.#lifted.sites.filter(({ isComplete }) => !isComplete).map(({ step }) => step.offset);
-    const fileBytes = [sizeBytes, bytes.length] as const;
+    const unresolved = this.#lifted.sites.filter((site) => !site.isComplete || staysOutside(site));
+    const unresolvedSites = unresolved.map(({ step }) => step.offset);
+    const fileBytes = [this.#lifted.codeObject.elf.bytes.length, bytes.length] as const;
     const oldCode = { pinned, kept: kept.map(({ name }) => name) };
     return { requested, served, refused, payload, nops, unresolvedSites, ...oldCode, kernels, fileBytes };
   }

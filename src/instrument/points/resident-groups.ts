@@ -15,17 +15,22 @@ export class ResidentGroups {
   readonly #prefix: string;
   readonly #groups = new Map<PersistentRegisters, ResidentCounters | undefined>();
 
-  readonly #without: ReadonlySet<number>;
+  readonly #isWithout: (lifted: LiftedFunction) => boolean;
 
   /**
-   * `prefix`: what the symbols of the variables begin with. `without`: entries of functions that must not
-   * count so, nor what shares registers with them.
+   * `prefix`: what the symbols of the variables begin with. `isWithout`: functions that must not count so,
+   * nor what shares registers with them.
    */
-  constructor(lifted: LiftedCode, plans: RegisterPlans, prefix: string, without: ReadonlySet<number>) {
+  constructor(
+    lifted: LiftedCode,
+    plans: RegisterPlans,
+    prefix: string,
+    isWithout: (lifted: LiftedFunction) => boolean,
+  ) {
     this.#lifted = lifted;
     this.#plans = plans;
     this.#prefix = prefix;
-    this.#without = without;
+    this.#isWithout = isWithout;
   }
 
   of(lifted: LiftedFunction): ResidentCounters | undefined {
@@ -48,7 +53,7 @@ export class ResidentGroups {
     const isComplete = reached.every((each) => each.isComplete);
     const inside = reached.flatMap(({ functions }) => [...functions]);
     const isPlain = kernel.descriptor.kernargPreload.lengthDwords === 0;
-    return isPlain && isComplete && !inside.some(({ entry }) => this.#without.has(entry));
+    return isPlain && isComplete && !inside.some((each) => this.#isWithout(each));
   }
 
   /** Of those that something is counted in. */
