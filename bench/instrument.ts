@@ -2,9 +2,9 @@
  * What instrumentation costs, in executed instructions: tools, the same by compiled hooks that are lifted or
  * called, and baselines, on benchmark kernels and, where clang-19 is there, on kernels of `test/data/opencl`.
  * Outputs, the ways through the code, and counts and addresses of each instruction are checked against native
- * runs. `node bench/instrument.ts` prints tables, with `--json` everything that was
- * measured; `--variants=REGEX` measures some alone; other words are names of kernels that are measured alone. The exit status is 1 where a check
- * fails.
+ * runs. `node bench/instrument.ts` prints tables, with `--json` everything that was measured;
+ * `--variants=REGEX` measures some alone; other words are names of kernels that are measured alone. The exit
+ * status is 1 where a check fails.
  */
 import { spawnSync } from 'node:child_process';
 import { type Measurement, measure } from './instrument/measure.ts';

@@ -82,15 +82,23 @@ export interface Access {
   readonly isFirst: boolean;
 }
 
+/** Memory that is further away than any buffer of these kernels is long was allocated for something else. */
+const FAR = 2n ** 20n;
+
 /**
  * Accesses as sorted text. Buffers are elsewhere where the code is larger, all by as much: global addresses
- * count from the lowest one.
+ * count from the lowest one that is near.
  */
 export function accessText(accesses: readonly Omit<Access, 'isFirst'>[]): readonly string[] {
   const isGlobal = ({ space }: Pick<Access, 'space'>): boolean => space === 'global' || space === 'flat';
-  const lowest = accesses.filter(isGlobal).reduce((low, { address }) => (address < low ? address : low), 2n ** 64n);
+  const sorted = BigUint64Array.from(accesses.filter(isGlobal), ({ address }) => address).sort();
+  const starts = sorted.filter((address, i) => i === 0 || address - sorted[i - 1]! > FAR);
+  const nearest = (address: bigint): string => {
+    const region = starts.findLastIndex((start) => start <= address);
+    return `${region}+${address - starts[region]!}`;
+  };
   const lines = accesses.map((each) => {
-    const address = isGlobal(each) ? each.address - lowest : each.address;
+    const address = isGlobal(each) ? nearest(each.address) : `${each.address}`;
     return `${each.pc} ${each.lane} ${address}`;
   });
   return lines.sort();

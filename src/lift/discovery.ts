@@ -75,7 +75,7 @@ export class Discovery {
   readonly #leadsTo = new Map<number, ReadonlySet<number>>();
   readonly #budget: WalkBudget = { steps: 0 };
   readonly #notes: NotedValues;
-  /** Where addresses of data are complete, by the steps that complete them: the first register, the address. */
+  /** Addresses of data that code makes, by the steps that complete them: the first register, the address. */
   readonly #madeData = new Map<number, readonly [first: number, target: number]>();
   /** By an address in the memory that they lie in. */
   readonly #tables = new Map<number, PointerHalves | undefined>();

@@ -1,7 +1,14 @@
 /** HookArithmetic of hooks: scalar instructions for what is uniform, vector instructions for the rest. */
 import { assert, WavewrightError } from '../../base/errors.ts';
 import type { VirtualRegister } from '../machine/machine-code.ts';
-import { high, low, type PayloadBuilder, part } from '../machine/payload-builder.ts';
+import {
+  high,
+  low,
+  type PayloadBuilder,
+  type Placeholder,
+  part,
+  type RegisterPart,
+} from '../machine/payload-builder.ts';
 import type {
   Bits,
   HookComparison,
@@ -11,8 +18,9 @@ import type {
   Joined,
   ShiftOperator,
   Spread,
+  Uniform,
 } from './hook.ts';
-import { constantPiece, type Piece, type Pieces, scalarPiece, vectorPiece } from './pieces.ts';
+import { constantPiece, type Piece, Pieces, scalarPiece, vectorPiece } from './pieces.ts';
 
 /** A value as the compiler has it. */
 export interface Compiled<S extends Spread, B extends Bits | 1> extends HookValue<S, B> {
@@ -319,4 +327,20 @@ export class HookArithmetic {
     this.#b.emit`${second} ${high(result)}, ${carry}, ${left[1]!}, ${right[1]!}, ${carry}`;
     return [vectorPiece(low(result)), vectorPiece(high(result))];
   }
+}
+
+/** The value that scalar registers of a payload hold: of 32 bits, or of 64. */
+export const uniformIn = <B extends Bits>(...parts: readonly RegisterPart[]): Uniform<B> =>
+  compiled('uniform', parts.map(scalarPiece));
+
+/** The dwords of a value as sources of moves. */
+export const sourcesOf = (b: PayloadBuilder, value: HookValue): readonly MoveSource[] =>
+  piecesOf(value).map((piece) => {
+    const isVector = piece.kind === 'vector';
+    return { isVector, from: isVector ? piece.where : new Pieces(b).salu(piece) };
+  });
+
+export interface MoveSource {
+  readonly isVector: boolean;
+  readonly from: Placeholder;
 }

@@ -4,7 +4,7 @@ import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PayloadLabel } from '../layout/payload-code.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
-import { low, PayloadBuilder, type Placeholder, type RegisterPart } from '../machine/payload-builder.ts';
+import { low, PayloadBuilder, type RegisterPart } from '../machine/payload-builder.ts';
 import { compiled, HookArithmetic, joined, piecesOf } from './arithmetic.ts';
 import { GlobalMemory, type VariablePlace } from './global-memory.ts';
 import type {
@@ -31,6 +31,14 @@ import { constantPiece, type Piece, Pieces, scalarPiece, vectorPiece } from './p
  */
 type LaneChoice = 'first' | 'lowest';
 
+interface HookForm {
+  readonly choice: LaneChoice;
+  /** Takes scalar registers in place of vector registers, and more instructions. */
+  readonly sparesVectors: boolean;
+}
+
+const USUAL: HookForm = { choice: 'first', sparesVectors: false };
+
 /** What has to be known of a hook before its code is made. */
 interface Facts {
   readonly changes: readonly PhysicalRange[];
@@ -48,15 +56,17 @@ const overlaps = (a: PhysicalRange, b: PhysicalRange): boolean =>
  * for the whole wave.
  */
 export function compileHook(hook: Hook, code: CodeContext, place: VariablePlace = {}): readonly Payload[] {
-  const build = (choice: LaneChoice, facts: Facts): HookCompiler => {
-    const compiler = new HookCompiler(new PayloadBuilder(code), place, choice, facts);
+  const build = (form: HookForm, facts: Facts): HookCompiler => {
+    const compiler = new HookCompiler(new PayloadBuilder(code), place, form, facts);
     hook.build(compiler);
     return compiler;
   };
-  const facts = build('first', NO_FACTS).facts;
-  const first = build('first', facts);
-  const choices = first.usesOneLane && hook.isVoidWithoutLanes ? [first, build('lowest', facts)] : [first];
-  return choices.map((compiler) => compiler.payload());
+  const facts = build(USUAL, NO_FACTS).facts;
+  const first = build(USUAL, facts);
+  const choices = first.usesOneLane && hook.isVoidWithoutLanes ? (['first', 'lowest'] as const) : (['first'] as const);
+  const spares = first.canSpareVectors ? [false, true] : [false];
+  const forms = spares.flatMap((sparesVectors) => choices.map((choice): HookForm => ({ choice, sparesVectors })));
+  return [first, ...forms.slice(1).map((form) => build(form, facts))].map((compiler) => compiler.payload());
 }
 
 /**
@@ -64,23 +74,7 @@ export function compileHook(hook: Hook, code: CodeContext, place: VariablePlace 
  * have changed by now, by their number.
  */
 export function builderIn(b: PayloadBuilder, copies: ReadonlyMap<number, RegisterPart> = new Map()): HookBuilder {
-  return new HookCompiler(b, {}, 'first', NO_FACTS, copies);
-}
-
-/** The value that scalar registers of a payload hold: of 32 bits, or of 64. */
-export const uniformIn = <B extends Bits>(...parts: readonly RegisterPart[]): Uniform<B> =>
-  compiled('uniform', parts.map(scalarPiece));
-
-/** The dwords of a value as sources of moves. */
-export const sourcesOf = (b: PayloadBuilder, value: HookValue): readonly MoveSource[] =>
-  piecesOf(value).map((piece) => {
-    const isVector = piece.kind === 'vector';
-    return { isVector, from: isVector ? piece.where : new Pieces(b).salu(piece) };
-  });
-
-export interface MoveSource {
-  readonly isVector: boolean;
-  readonly from: Placeholder;
+  return new HookCompiler(b, {}, USUAL, NO_FACTS, copies);
 }
 
 const keyOf = ({ file, first }: PhysicalRange): string => `${file} ${first}`;
@@ -112,7 +106,7 @@ class HookCompiler implements HookBuilder {
   constructor(
     b: PayloadBuilder,
     place: VariablePlace,
-    choice: LaneChoice,
+    { choice, sparesVectors }: HookForm,
     facts: Facts,
     copies: ReadonlyMap<number, RegisterPart> = new Map(),
   ) {
@@ -121,7 +115,7 @@ class HookCompiler implements HookBuilder {
       this.#copies.set(keyOf({ file: 'scalar', first, dwords: 1 }), scalarPiece(copy));
     this.#pieces = new Pieces(this.#b);
     this.#arithmetic = new HookArithmetic(this.#b, this.#pieces);
-    this.#memory = new GlobalMemory(this.#b, this.#pieces, place);
+    this.#memory = new GlobalMemory(this.#b, this.#pieces, place, sparesVectors);
     this.#choice = choice;
     for (const range of facts.reads) {
       if (facts.changes.some((change) => overlaps(change, range))) this.#copies.set(keyOf(range), this.#copy(range));
@@ -135,6 +129,10 @@ class HookCompiler implements HookBuilder {
 
   get facts(): Facts {
     return { changes: this.#changes, reads: this.#reads, readsScc: this.#readsScc };
+  }
+
+  get canSpareVectors(): boolean {
+    return this.#memory.canSpareVectors;
   }
 
   payload(): Payload {

@@ -36,11 +36,15 @@ export class GlobalMemory {
   readonly #b: PayloadBuilder;
   readonly #pieces: Pieces;
   readonly #place: VariablePlace;
+  readonly #sparesVectors: boolean;
+  /** Whether it is, or would be, other code that takes fewer vector registers, but more scalar ones. */
+  canSpareVectors = false;
 
-  constructor(b: PayloadBuilder, pieces: Pieces, place: VariablePlace) {
+  constructor(b: PayloadBuilder, pieces: Pieces, place: VariablePlace, sparesVectors: boolean) {
     this.#b = b;
     this.#pieces = pieces;
     this.#place = place;
+    this.#sparesVectors = sparesVectors;
   }
 
   variable(symbol: string, addend: number | PointLiteral): Uniform<64> {
@@ -105,20 +109,29 @@ export class GlobalMemory {
   }
 
   #address(address: HookValue<Spread, 64>, zero?: RegisterPart): Address {
-    if (isVariable(address)) return this.#behind(address.base, address.addend, zero);
     const pieces = piecesOf(address);
+    if (zero && pieces.every(({ kind }) => kind === 'literal') && !this.#isNear(address)) {
+      this.canSpareVectors = true;
+      if (this.#sparesVectors) return { vector: zero, scalar: this.#pieces.scalarPair(pieces), offset: 0 };
+    }
+    if (isVariable(address)) return this.#behind(address.base, address.addend, zero);
     const pair = pairOf(pieces, 'scalar');
     if (pair) return this.#behind(pair, 0, zero);
     return { vector: this.#pieces.vectorPair(pieces), scalar: 'off', offset: 0 };
   }
 
+  /** Whether it is in reach of a base that is in registers already. */
+  #isNear(address: HookValue<Spread, 64>): boolean {
+    return isVariable(address) && isOffset(address.addend);
+  }
+
   /** An address in scalar registers takes a vector register with what is added to it. */
   #behind(scalar: VirtualRegister | string, addend: number | PointLiteral, zero: RegisterPart | undefined): Address {
-    const isOffset = typeof addend === 'number' && addend >= 0 && addend <= MAX_OFFSET;
-    if (isOffset && zero) return { vector: zero, scalar, offset: addend };
+    const offset = isOffset(addend) ? addend : 0;
+    if (isOffset(addend) && zero) return { vector: zero, scalar, offset };
     const piece: Piece =
-      typeof addend === 'number' ? constantPiece(isOffset ? 0 : addend) : { kind: 'literal', literal: addend };
-    return { vector: this.#pieces.vector(piece), scalar, offset: isOffset ? addend : 0 };
+      typeof addend === 'number' ? constantPiece(addend - offset) : { kind: 'literal', literal: addend };
+    return { vector: this.#pieces.vector(piece), scalar, offset };
   }
 
   /**
@@ -136,5 +149,7 @@ export class GlobalMemory {
 /** What makes an atomic that gives nothing back one of the whole device. */
 export const atomicScope = ({ families }: Target): string => (families.includes('gfx12') ? ' scope:SCOPE_DEV' : '');
 
+const isOffset = (addend: number | PointLiteral): addend is number =>
+  typeof addend === 'number' && addend >= 0 && addend <= MAX_OFFSET;
 const isVariable = (value: HookValue): value is Variable => 'base' in value;
 const offsetText = (offset: number): string => (offset === 0 ? '' : ` offset:${offset}`);

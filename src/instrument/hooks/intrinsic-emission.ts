@@ -2,7 +2,8 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { effectsOf } from '../../isa/amdgpu/effects/effects.ts';
 import { SRC_SCC, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
-import { builderIn, sourcesOf, uniformIn } from '../dsl/compile-hook.ts';
+import { sourcesOf, uniformIn } from '../dsl/arithmetic.ts';
+import { builderIn } from '../dsl/compile-hook.ts';
 import { accessesOfLanes, placeIn } from '../dsl/memory-accesses.ts';
 import type { PayloadLabel } from '../layout/payload-code.ts';
 import type { VirtualRegister } from '../machine/machine-code.ts';

@@ -132,7 +132,9 @@ export class Allocator {
     let keeping = '';
     for (const search of SEARCHES) {
       if (search.takesInFlight && !isAnyInFlight) continue;
-      for (let choice = 0; choice < this.#forms.length; choice++) {
+      for (let i = 0; i < this.#forms.length; i++) {
+        // Later ones take fewer vector registers: less is to be kept.
+        const choice = search.borrowsFirstLanes ? this.#forms.length - 1 - i : i;
         const forms = this.#forms[choice]!;
         const home = this.#homeOf(search, forms);
         if (search.home !== 'none' && !home) continue;
