@@ -8,6 +8,7 @@ import { STATE_OFFSETS, WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
 import { registerNumber } from '../src/flow/steps.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
 import { evaluateHook, type HookState } from '../src/instrument/dsl/evaluate-hook.test-support.ts';
+import type { HookBuilder } from '../src/instrument/dsl/hook.ts';
 import type { PayloadItem } from '../src/instrument/layout/payload-code.ts';
 import { Allocator, type PayloadAllocation } from '../src/instrument/machine/allocate.ts';
 import type { PointState, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
@@ -248,3 +249,21 @@ for (const [what, sabotage] of Object.entries(SABOTAGES)) {
     assert.ok(seeds.some((seed) => (trials.run(seed, sabotage)?.wrong.length ?? 0) > 0));
   });
 }
+
+test('two vector registers are enough to add to a variable, where three would cost live ones', () => {
+  const code = { target: targetFor('gfx90a'), waveSize: 64 } as const;
+  const build = (b: HookBuilder): void =>
+    b.atomic('add', b.variable('sums', { pointLiteral: 0 }), b.pack(b.constant(1), b.constant(0)));
+  const payloads = compileHook({ build }, code, { addressOf: () => PERSISTENT });
+  const freeVectors = (count: number): PayloadAllocation => {
+    const rows = ((1n << BigInt(VECTORS.used - count)) - 1n) << BigInt(registerNumber('vector', 0));
+    const full = { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used, most: VECTORS.used } };
+    const point = { ...randomPoint(() => 0), live: { active: rows, inactive: rows }, isSccLive: false };
+    const found = new Allocator(payloads, full).allocate(point);
+    assert.ok(found.kind === 'allocation');
+    return found;
+  };
+  const [three, two] = [freeVectors(3), freeVectors(2)];
+  assert.deepEqual([three.sources.borrowed, two.sources.borrowed], [0, 0]);
+  assert.equal(two.code.items.length, three.code.items.length + 1);
+});

@@ -191,6 +191,34 @@ test('where no scalar register is free, lanes of one more vector register keep w
   assert.deepEqual(result.needs, { scalar: 4, vector: 5, accumulator: 0 });
 });
 
+test('dead registers are taken before live ones, which alone are kept', () => {
+  const one = allocated(count(builder('gfx1100', 32)), point('s3-5 v7', 'v7'));
+  const kept = listing(one, 'gfx1100', 32).filter((text) => /lane/.test(text));
+  assert.deepEqual(kept, [
+    'v_readlane_b32 s4, v0, 0',
+    'v_readlane_b32 s5, v1, 0',
+    'v_writelane_b32 v0, s4, 0',
+    'v_writelane_b32 v1, s5, 0',
+  ]);
+  const registers = plan(limits(6), limits(4, 4, 4, 5));
+  const two = allocated(count(builder('gfx1100', 32)), point('s4-5'), registers);
+  const lines = listing(two, 'gfx1100', 32);
+  assert.deepEqual(lines.filter((text) => /^v_writelane_b32 v4/.test(text)).length, 2, 'two of four');
+  const memory = { kind: 'memory', startBytes: 16, flatScratch: undefined } as const;
+  const three = (() => {
+    const b = builder();
+    const [x, y, z] = [b.vector(), b.vector(), b.vector()];
+    for (const each of [x, y, z]) b.emit`v_mov_b32_e32 ${each}, 0`;
+    b.emit`v_add3_u32 ${x}, ${x}, ${y}, ${z}`;
+    return b.payload();
+  })();
+  const state = point('s0-5 v3 v9', 'v3');
+  const result = new Allocator([three], { ...plan(), memory }).allocate(state) as PayloadAllocation;
+  assert.equal(result.home, 'memory');
+  const stored = listing(result).filter((text) => /^scratch/.test(text));
+  assert.deepEqual(stored, ['scratch_store_dword off, v0, s0', 'scratch_load_dword v0, off, s0']);
+});
+
 test('where all may be in flight, registers that are live are kept behind a wait', () => {
   const unknownInFlight = new Set(['vmcnt', 'lgkmcnt', 'expcnt'] as const);
   const result = allocated(count(builder()), point('s2-9', '', { unknownInFlight }), plan(limits(16), limits(4)));

@@ -9,7 +9,7 @@ import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
-import { type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
+import { type FormOptions, type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
 import { MEMORY_HOME_DWORDS, type VectorHome } from './vector-homes.ts';
 
 /** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
@@ -141,8 +141,8 @@ export class Allocator {
         const kept = this.#keptOf(forms, state);
         const saves = savesAt(state, words, forms.clobbers);
         const { borrowsFirstLanes, borrowsScalars } = search;
-        const form = forms.form({ saves, borrowing: { borrowsFirstLanes, borrowsScalars, home }, kept });
-        const placed = this.#place(form, search);
+        const options = { saves, borrowing: { borrowsFirstLanes, borrowsScalars, home }, kept };
+        const placed = this.#placeBorrowing(search, forms, options);
         if (typeof placed === 'string') {
           reason ??= placed;
           if (home) keeping = `, and to keep live ones ${placed}`;
@@ -152,6 +152,24 @@ export class Allocator {
     const { memory } = this.#plan;
     const why = typeof memory === 'string' ? `, and private memory keeps none: ${memory}` : keeping;
     return { kind: 'refusal', reason: `${reason ?? 'no payload is given'}${why}` };
+  }
+
+  /** With dead registers in place of live ones, as far as there are some; a text says why not at all. */
+  #placeBorrowing(search: Search, forms: PayloadForms, options: FormOptions): Placed | string {
+    const whole = forms.form(options);
+    const { borrowing } = options;
+    let found = this.#place(whole, search);
+    if (search.home === 'none' && !search.borrowsFirstLanes && !search.borrowsScalars) return found;
+    let spared: readonly number[] = [];
+    for (const register of whole.registers) {
+      if (!mayBorrow(register, borrowing) || this.#files[register.file].candidates.isEmpty) continue;
+      const more = [...spared, register.id];
+      const less = this.#place(forms.form({ ...options, borrowing: { ...borrowing, spared: more } }), search);
+      if (typeof less === 'string') continue;
+      found = less;
+      spared = more;
+    }
+    return found;
   }
 
   /** Undefined where there is none; calls keep what they need in memory of their own. */

@@ -67,13 +67,13 @@ export class PayloadForms {
   form(options: FormOptions): PayloadForm {
     const { saves, borrowing, kept } = options;
     const { scc, vcc, m0, gprIndexing } = saves;
-    const { borrowsFirstLanes, borrowsScalars, home } = borrowing;
-    const isPlain = !home && !kept;
+    const { borrowsFirstLanes, borrowsScalars, home, spared = [] } = borrowing;
+    const isPlain = !home && !kept && spared.length === 0;
     const saved = Number(scc) | (Number(vcc) << 1) | (Number(m0) << 2) | (Number(gprIndexing) << 3);
     const number = saved | (Number(borrowsFirstLanes) << 4) | (Number(borrowsScalars) << 5);
     const plain = isPlain ? this.#plain[number] : undefined;
     if (plain) return plain;
-    const own = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars} ${homeKey(home)}`;
+    const own = `${saved} ${borrowsFirstLanes} ${borrowsScalars} ${homeKey(home)} ${spared.join()}`;
     const key = kept ? `${own} ${kept.set.toString(KEY_RADIX)}` : own;
     let form = this.#forms.get(key);
     if (!form) {

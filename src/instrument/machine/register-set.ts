@@ -14,6 +14,10 @@ export class RegisterSet {
     return set;
   }
 
+  get isEmpty(): boolean {
+    return this.#words.every((word) => word === 0);
+  }
+
   clear(): void {
     this.#words.fill(0);
   }

@@ -24,6 +24,8 @@ export interface Borrowing {
   readonly borrowsScalars: boolean;
   /** All vector registers, that one among them: what they have is kept there. */
   readonly home?: VectorHome | undefined;
+  /** Those of them that are none, by `id`: dead ones serve. */
+  readonly spared?: readonly number[];
 }
 
 /** Registers of the application. */
@@ -42,9 +44,10 @@ export interface FormOptions {
 
 /** Whether a register of a payload may be a live one of the application. */
 export function mayBorrow(
-  { file, isOfFirstLane, isNeverBorrowed }: VirtualRegister,
-  { borrowsFirstLanes, borrowsScalars, home }: Borrowing,
+  { id, file, isOfFirstLane, isNeverBorrowed }: VirtualRegister,
+  { borrowsFirstLanes, borrowsScalars, home, spared }: Borrowing,
 ): boolean {
+  if (spared?.includes(id)) return false;
   if (file === 'scalar') return borrowsScalars && !isNeverBorrowed;
   return file === 'vector' && (home !== undefined || (borrowsFirstLanes && isOfFirstLane === true));
 }
@@ -97,7 +100,8 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   if (scc) b.emit`s_cselect_b32 ${scc}, 1, 0`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${vcc}, ${b.vcc}`;
   if (m0) b.emit`s_mov_b32 ${m0}, m0`;
-  const borrowed = registers.filter(({ file, isOfFirstLane }) => file === 'vector' && isOfFirstLane);
+  const isKept = (register: VirtualRegister): boolean => mayBorrow(register, borrowing);
+  const borrowed = registers.filter((each) => each.file === 'vector' && each.isOfFirstLane && isKept(each));
   const kept = (borrowsFirstLanes ? borrowed : []).flatMap((register) =>
     Array.from({ length: register.dwords }, (_, i) => ({ dword: part(register, i), copy: b.scalar() })),
   );
@@ -108,8 +112,8 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   if (m0) b.emit`s_mov_b32 m0, ${m0}`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${b.vcc}, ${vcc}`;
   if (scc) b.emit`s_cmp_lg_u32 ${scc}, 0`;
-  const inner = borrowsScalars ? withScalarsKept(b, code) : b.items;
-  const whole = home ? withVectorsKept(inner, registersOf(inner), { code, home }) : inner;
+  const inner = borrowsScalars ? withScalarsKept(b, code, isKept) : b.items;
+  const whole = home ? withVectorsKept(inner, registersOf(inner), { code, home, isKept }) : inner;
   return { ...payload, items: saves.gprIndexing ? withoutIndexing(whole, code) : whole };
 }
 
@@ -120,14 +124,18 @@ function registersOf(items: readonly MachineItem[]): VirtualRegister[] {
   return [...new Set(all)];
 }
 
-/** Lanes of vector registers keep what the scalar registers of the items have, one for each dword. */
-function withScalarsKept({ items }: PayloadBuilder, code: Payload['code']): readonly MachineItem[] {
+/** Lanes of vector registers keep what scalar registers of the items have, one for each dword. */
+function withScalarsKept(
+  { items }: PayloadBuilder,
+  code: Payload['code'],
+  isKept: (register: VirtualRegister) => boolean,
+): readonly MachineItem[] {
   const registers = registersOf(items);
   const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
   b.purpose = 'save';
   b.otherLanes = 'any';
   const dwords = registers
-    .filter(({ file }) => file === 'scalar')
+    .filter((register) => register.file === 'scalar' && isKept(register))
     .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)));
   const { waveSize } = code;
   const homes = Array.from({ length: Math.ceil(dwords.length / waveSize) }, () => b.vector());

@@ -31,6 +31,12 @@ const MAX_OFFSET = 4095;
 export const homeKey = (home: VectorHome | undefined): string =>
   home?.kind === 'memory' ? `${home.startBytes} ${home.flatScratch}` : `${home?.kind}`;
 
+interface KeepingOptions {
+  readonly code: CodeContext;
+  readonly home: VectorHome;
+  readonly isKept: (register: VirtualRegister) => boolean;
+}
+
 /** Keeps single dwords of registers, each in a place of its own. */
 interface Places {
   /** What stands around stores, and around loads. */
@@ -39,16 +45,16 @@ interface Places {
   load(dword: RegisterPart, index: number): void;
 }
 
-/** The items, which leave EXEC as it was, and all their vector registers as they were. */
+/** The items, which leave EXEC as it was, and their vector registers, as far as they are to be kept. */
 export function withVectorsKept(
   items: readonly MachineItem[],
   registers: readonly VirtualRegister[],
-  { code, home }: { readonly code: CodeContext; readonly home: VectorHome },
+  { code, home, isKept }: KeepingOptions,
 ): readonly MachineItem[] {
   const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
   b.purpose = 'save';
   b.neverBorrows = true;
-  const vectors = registers.filter(({ file }) => file === 'vector');
+  const vectors = registers.filter((each) => each.file === 'vector' && isKept(each));
   const dwordsOf = (isForAll: boolean): { readonly dword: RegisterPart; readonly index: number }[] =>
     vectors
       .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)))
