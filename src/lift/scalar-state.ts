@@ -4,7 +4,7 @@
  */
 import type { RegisterFile } from '../ir/effects.ts';
 import type { Evaluated } from '../ir/op.ts';
-import { type OpName, OPS } from '../ir/ops.ts';
+import { OPS, type OpName } from '../ir/ops.ts';
 import type { Leaf, OperandDword, Program, StateSlot, Value } from '../ir/types.ts';
 import type { Instruction, Operand } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
