@@ -23,6 +23,7 @@ export class CudaContext {
   readonly #handle: bigint;
   #stackSizeBytes: number;
   #end: string | undefined;
+  #isStuck = false;
 
   constructor(library: CudaLibrary, device: number, name: string) {
     const { call } = library;
@@ -98,8 +99,6 @@ export class CudaContext {
       this.#release();
     } else if (!this.#isStuck) this.#release();
   }
-
-  #isStuck = false;
 
   /** A kernel runs that does not end. */
   stick(why: string): void {

@@ -79,9 +79,10 @@ export class CudaStream {
     const workgroups = blocks[0] * blocks[1] * blocks[2];
     const warps = Math.ceil((workgroupSize[0] * workgroupSize[1] * workgroupSize[2]) / 32);
     const [start, end] = [this.#event(), this.#event()];
-    const size = BigUint64Array.of(BigInt(kernel.parametersSizeBytes));
-    const address = ffi.getRawPointer(size);
-    const extra = BigUint64Array.of(PARAM_BUFFER, argumentsAddress, PARAM_SIZE, address, PARAM_END);
+    // The size stands behind the list that names it, in memory that stays where it is as long as the list is there.
+    const extra = new BigUint64Array(new ArrayBuffer(48));
+    const sizeAddress = ffi.getRawPointer(extra.buffer) + 40n;
+    extra.set([PARAM_BUFFER, argumentsAddress, PARAM_SIZE, sizeAddress, PARAM_END, BigInt(kernel.parametersSizeBytes)]);
     const dispatch = new CudaDispatch(this, kernel, workgroups, workgroups * warps);
     try {
       context.check(call.cuEventRecord(start, this.#handle), 'cuEventRecord');
