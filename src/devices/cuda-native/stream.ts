@@ -79,7 +79,7 @@ export class CudaStream {
     const workgroups = blocks[0] * blocks[1] * blocks[2];
     const warps = Math.ceil((workgroupSize[0] * workgroupSize[1] * workgroupSize[2]) / 32);
     const [start, end] = [this.#event(), this.#event()];
-    // The size stands behind the list that names it, in memory that stays where it is as long as the list is there.
+    // The size stands behind the list that names it, in memory that stays where it is.
     const extra = new BigUint64Array(new ArrayBuffer(48));
     const sizeAddress = ffi.getRawPointer(extra.buffer) + 40n;
     extra.set([PARAM_BUFFER, argumentsAddress, PARAM_SIZE, sizeAddress, PARAM_END, BigInt(kernel.parametersSizeBytes)]);
