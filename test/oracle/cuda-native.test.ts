@@ -87,7 +87,10 @@ test('a kernel gets its arguments, and its memory comes back, the same for each 
     const { args, ...request } = saxpyRequest();
     const empty = buffer('y', new Uint8Array(), 4 * THREADS);
     const fresh = await runPtxKernel({ device, ...request, args: [empty, ...args.slice(1)] });
-    assert.deepEqual(new Float32Array(fresh.outputs[0]!.bytes.buffer), floats((i) => 2 * i));
+    assert.deepEqual(
+      new Float32Array(fresh.outputs[0]!.bytes.buffer),
+      floats((i) => 2 * i),
+    );
   }
   expectClean();
 });
