@@ -75,10 +75,8 @@ test('a kernel gets its arguments, and its memory comes back, the same for each 
     using device = startCudaDevice(library, 0);
     told('cuda_mock_calls');
     const { outputs, runs, kernel, statistics } = await runPtxKernel({ device, ...saxpyRequest(), repeat: 3 });
-    assert.deepEqual(
-      new Float32Array(outputs[0]!.bytes.buffer),
-      floats((i) => 2 * i + 0.5),
-    );
+    const sums = floats((i) => 2 * i + 0.5);
+    assert.deepEqual(new Float32Array(outputs[0]!.bytes.buffer), sums);
     assert.deepEqual([runs.length, kernel.registerCount, statistics.workgroups, statistics.waves], [3, 24, 12, 24]);
     assert.ok(runs.every(({ durationNs }) => durationNs >= 0));
     const calls = told('cuda_mock_calls').split('\n');
@@ -87,10 +85,8 @@ test('a kernel gets its arguments, and its memory comes back, the same for each 
     const { args, ...request } = saxpyRequest();
     const empty = buffer('y', new Uint8Array(), 4 * THREADS);
     const fresh = await runPtxKernel({ device, ...request, args: [empty, ...args.slice(1)] });
-    assert.deepEqual(
-      new Float32Array(fresh.outputs[0]!.bytes.buffer),
-      floats((i) => 2 * i),
-    );
+    const doubled = floats((i) => 2 * i);
+    assert.deepEqual(new Float32Array(fresh.outputs[0]!.bytes.buffer), doubled);
   }
   expectClean();
 });

@@ -21,6 +21,22 @@ export async function openCuda(name: string, { countsPcs, findings, open }: Devi
   const unsupported = findings?.check !== undefined ? '--check' : countsPcs ? '--pc-counts' : undefined;
   if (unsupported !== undefined) throw new WavewrightError('UNSUPPORTED', `${unsupported} on cuda:${index}`);
   if (open?.name === `cuda:${index}`) return open;
-  const { openCudaDevice } = await import('../../devices/cuda-native/index.ts');
-  return await openCudaDevice({ index });
+  return await onCuda(name, ({ openCudaDevice }) => openCudaDevice({ index }));
+}
+
+/** Throws NO_DEVICE where the machine has no such GPU; none is opened. */
+export async function expectCuda(name: string): Promise<void> {
+  const index = cudaIndex(name);
+  await onCuda(name, ({ expectCudaGpu }) => expectCudaGpu({ index }));
+}
+
+type CudaNative = typeof import('../../devices/cuda-native/index.ts');
+
+async function onCuda<Result>(name: string, use: (native: CudaNative) => Promise<Result>): Promise<Result> {
+  try {
+    return await use(await import('../../devices/cuda-native/index.ts'));
+  } catch (error) {
+    if (!(error instanceof WavewrightError) || error.code !== 'NO_DEVICE') throw error;
+    throw new WavewrightError('NO_DEVICE', `no device '${name}': ${error.what}`, { ...error.context, cause: error });
+  }
 }

@@ -6,6 +6,7 @@ import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { elfMachine } from '../../elf/header.ts';
 import type { NvptxFile, NvptxImage } from '../../nvptx/images.ts';
 import { readInput } from '../process/input.ts';
+import { expectCuda, isCudaName } from './cuda-device.ts';
 import { MAX_DEVICE_MEMORY_BYTES } from './device-name.ts';
 
 export type FileCode =
@@ -37,7 +38,7 @@ const containerOptions = ({ memorySizeBytes = MAX_DEVICE_MEMORY_BYTES }: FileCod
 
 /**
  * What NVIDIA's GPUs have in the file; undefined where it is for others. Throws BAD_INPUT where the device
- * wants some and there is none.
+ * wants some and there is none, NO_DEVICE where there is no such device either.
  */
 export async function nvptxImages(
   bytes: Uint8Array,
@@ -46,6 +47,7 @@ export async function nvptxImages(
 ): Promise<readonly NvptxImage[] | undefined> {
   const found = await openNvptxFile(bytes, file, options);
   if (found || !isForNvptx(options.device)) return found?.images;
+  if (isCudaName(options.device)) await expectCuda(options.device!);
   throw new WavewrightError('BAD_INPUT', `no code for NVIDIA GPUs, which ${options.device} runs`, {
     file,
     hint: 'expected PTX, a fat binary, an offload binary or bundle, or a program with one inside',

@@ -29,7 +29,8 @@ test('what is no image is refused before anything runs', async () => {
 
 test('devices that are not there', async () => {
   for (const [name, message] of [
-    ['cuda:0', /no device 'cuda:0' \[NO_DEVICE\]\nhint: devices are .*emulated:gfx90a, .*emulated:gfx1100/],
+    ['vulkan:0', /no device 'vulkan:0' \[NO_DEVICE\]\nhint: devices are .*emulated:gfx90a, .*emulated:gfx1100/],
+    ['cuda:0', /no device 'cuda:0': no CUDA driver: .*\[NO_DEVICE\]\nhint: .*; --device=ptx:sm_70 runs PTX without/],
     ['', /no device ''/],
     ['emulated:', /unknown processor ''/],
     ['emulated:gfx1', /target id 'gfx1': unknown processor 'gfx1' \[NO_DEVICE\]\nhint: devices are/],

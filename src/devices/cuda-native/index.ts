@@ -139,6 +139,11 @@ export async function openCudaDevice({ index = 0, ...options }: CudaDeviceOption
   return startCudaDevice(await CudaLibrary.open(options), index);
 }
 
+/** Throws as `openCudaDevice`; nothing is opened. */
+export async function expectCudaGpu({ index = 0, ...options }: CudaDeviceOptions = {}): Promise<void> {
+  findGpu(await CudaLibrary.open(options), index);
+}
+
 /** Opens a device of a library that is already loaded. Errors as `openCudaDevice`. */
 export const startCudaDevice = (library: CudaLibrary, index: number): Device =>
   new CudaDevice(library, findGpu(library, index));
