@@ -43,12 +43,19 @@ class Seeds {
     this.#count = count;
   }
 
-  *[Symbol.iterator](): Generator<number> {
-    for (let seed = this.#from; seed < this.#from + this.#count + this.replaced.length; seed++) {
-      const reason = LONG[seed];
-      if (reason === undefined) yield seed;
-      else this.replace(seed, reason);
-    }
+  /** Ends only for the moment: who replaces the last one gets another one. */
+  [Symbol.iterator](): Iterator<number> {
+    let seed = this.#from;
+    return {
+      next: () => {
+        for (; seed < this.#from + this.#count + this.replaced.length; seed++) {
+          const reason = LONG[seed];
+          if (reason === undefined) return { value: seed++, done: false };
+          this.replace(seed, reason);
+        }
+        return { value: undefined, done: true };
+      },
+    };
   }
 
   replace(seed: number, reason: string): void {
