@@ -161,6 +161,76 @@ done:
   );
 });
 
+test('a barrier in a function that lanes call from two places: the wave comes to it once', async () => {
+  const found = await outcomesOf(
+    `
+  and.b32 %r3, %gid, 1;
+  shl.b32 %r4, %gid, 2;
+  xor.b32 %r5, %r4, 4;
+  add.u32 %r6, %gid, 1000;
+  st.shared.u32 [%r4], %r6;
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra even;
+  call.uni meet;
+  ld.shared.u32 %r7, [%r5];
+  bra done;
+even:
+  call.uni meet;
+  ld.shared.u32 %r7, [%r5];
+  add.u32 %r7, %r7, 10000;
+done:
+  cvt.u64.u32 %rd5, %r7;
+  st.global.u64 [%out], %rd5;`,
+    {
+      declarations: '.shared .align 4 .b8 tile[256];\n.func meet() { bar.sync 0; ret; }',
+      threads: 64,
+      ways: ALL,
+    },
+  );
+  assert.deepEqual(
+    found,
+    numbers(64, (thread) => (thread ^ 1) + (thread % 2 === 0 ? 11_000 : 1000)),
+  );
+});
+
+/** What only holds while lanes of the wave are together: code of libraries is like this. */
+test('lanes that parted for a moment are together behind it, however short turns are', async () => {
+  const found = await outcomesOf(
+    `
+  mov.u32 %r3, 0;
+  mov.u32 %r10, 0;
+  and.b32 %r4, %gid, 3;
+  setp.ne.u32 %p1, %r4, 0;
+again:
+  @%p1 bra together;
+  mov.u32 %r5, 0;
+alone:
+  atom.global.add.u32 %r6, [count], 1;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p2, %r5, 30;
+  @%p2 bra alone;
+together:
+  activemask.b32 %r7;
+  popc.b32 %r8, %r7;
+  add.u32 %r10, %r10, %r8;
+  mov.u32 %r5, 0;
+all:
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p2, %r5, 100;
+  @%p2 bra all;
+  add.u32 %r3, %r3, 1;
+  setp.lt.u32 %p3, %r3, 40;
+  @%p3 bra again;
+  cvt.u64.u32 %rd5, %r10;
+  st.global.u64 [%out], %rd5;`,
+    { declarations: '.global .u32 count;', threads: 32, ways: ALL },
+  );
+  assert.deepEqual(
+    found,
+    numbers(32, () => 32 * 40),
+  );
+});
+
 test('lanes that are stopped keep their registers while others run loops, on either side of a branch', async () => {
   const phase = (n: number, branch: string): string => `
   ${branch} bra spin${n};

@@ -12,6 +12,7 @@ import type { WorkgroupSlot } from './workgroup.ts';
  */
 const SHORT_TURNS = 16;
 const SHORTER_TURNS = 64;
+const LEAST_INSTRUCTIONS = 64;
 
 export class LaneTurnTaker {
   readonly #core: EmulatorCore;
@@ -24,7 +25,8 @@ export class LaneTurnTaker {
 
   /** Instructions of a wave's turn. */
   turnInstructions({ turnInstructions }: Executor, { takesTurns }: WorkgroupSlot): number {
-    return turnInstructions / (takesTurns ? SHORTER_TURNS : this.#areShort ? SHORT_TURNS : 1);
+    const share = turnInstructions / (takesTurns ? SHORTER_TURNS : this.#areShort ? SHORT_TURNS : 1);
+    return Math.max(share, LEAST_INSTRUCTIONS);
   }
 
   /**

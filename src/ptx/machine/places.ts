@@ -38,6 +38,13 @@ export const PLACES = {
   lastTurn: scalar(23),
   /** Whether lanes may look for what others do, so that they have to give way to these: not 0. */
   givesWay: scalar(24),
+  /**
+   * What waits at joins, as a number; how often lanes gave way since that changed; and how soon that is
+   * enough.
+   */
+  joined: scalar(25),
+  gaveWay: scalar(26),
+  impatience: scalar(27),
 
   /** The work-item's position in its workgroup: the rows that the emulator copies to further workgroups. */
   tid: [row(0), row(1), row(2)],

@@ -14,6 +14,12 @@ const LANES = 32;
 /** Where lanes give way with some of their budget left, this many times in a row the first place counts. */
 const TURNS_BY_PLACE = 15;
 
+/**
+ * How often each group may give way before lanes go on that wait for it at a join: half as often each time
+ * that this happens, down to the least number; once more each time that lanes join by themselves.
+ */
+const [MOST_PATIENCE, LEAST_PATIENCE] = [64, 4];
+
 /** Lanes that go on together. */
 interface Group {
   readonly key: string;
@@ -110,6 +116,16 @@ class Warp {
     return false;
   }
 
+  isAtBarrier({ waits, offset }: Group): boolean {
+    return waits === WAITS.here && this.behindBarrier(offset) !== undefined;
+  }
+
+  /** Behind the barrier of the workgroup at a place; undefined where another instruction stands. */
+  behindBarrier(offset: number): number | undefined {
+    const found = readMachine(this.#code, offset);
+    return typeof found === 'string' || found.instruction.opcode !== 'wave_bar' ? undefined : offset + found.sizeBytes;
+  }
+
   /** The active lanes wait for their turn, together, at the place that they have got to. */
   stop(lanes: number, offset: number): void {
     this.setRow(PLACES.join, lanes, offset | WAITS.turn);
@@ -139,16 +155,20 @@ function* lanesOf(mask: number): Generator<number> {
   for (let lane = 0; lane < LANES; lane++) if ((mask >>> lane) & 1) yield lane;
 }
 
-/** Groups that can go on; of those that wait for each other anywhere, all can once the last has come. */
-function runnable(groups: readonly Group[], live: number): readonly Group[] {
-  const arrived = new Map<number, number>();
-  for (const { waits, members, lanes } of groups) {
-    if (waits === WAITS.anywhere) arrived.set(members, (arrived.get(members) ?? 0) | lanes);
-  }
-  return groups.filter(({ waits, members, lanes }) => {
-    if (waits === WAITS.join || waits === WAITS.turn) return true;
-    const there = waits === WAITS.here ? lanes : arrived.get(members)!;
-    return (members & live & ~there) === 0;
+/**
+ * Groups that can go on; of those that wait for each other anywhere, all can once the last has come. To a
+ * barrier lanes may come in several activations of a function.
+ */
+function runnable(warp: Warp, groups: readonly Group[], live: number): readonly Group[] {
+  const meetingOf = (group: Group): string => {
+    if (group.waits === WAITS.anywhere) return `anywhere ${group.members}`;
+    return warp.isAtBarrier(group) ? `barrier ${group.offset}` : group.key;
+  };
+  const arrived = new Map<string, number>();
+  for (const group of groups) arrived.set(meetingOf(group), (arrived.get(meetingOf(group)) ?? 0) | group.lanes);
+  return groups.filter((group) => {
+    if (group.waits === WAITS.join || group.waits === WAITS.turn) return true;
+    return (group.members & live & ~arrived.get(meetingOf(group))!) === 0;
   });
 }
 
@@ -176,10 +196,12 @@ function next(memories: Memories, wave: number, cause: TurnCause): number | 'sam
     return 'same';
   }
   if (isSpent) {
+    // All are together: whoever waits at a join later waits anew.
+    if (exec === live) warp.setScalar(PLACES.gaveWay, 0);
     if (exec === live || live === 0 || warp.isPair(cause.offset)) return 'same';
     if (!warp.isAtJoin(cause.offset)) warp.stop(exec, cause.offset);
   } else warp.numberStop(exec & live);
-  const groups = runnable(warp.groups(live), live);
+  const groups = runnable(warp, warp.groups(live), live);
   if (groups.length === 0) {
     warp.setExec(0);
     return 'deadlock';
@@ -188,9 +210,41 @@ function next(memories: Memories, wave: number, cause: TurnCause): number | 'sam
   const turns = warp.scalar(PLACES.turns) + 1;
   warp.setScalar(PLACES.turns, turns);
   const napped = [...lanesOf(exec & live)].some((lane) => (warp.row(PLACES.join, lane) & WAITS_MASK) === WAITS.turn);
-  const isByPlace = !isSpent && !napped && turns % (TURNS_BY_PLACE + 1) !== 0;
-  const chosen = isByPlace ? groups.reduce(byPlace) : inTurn(groups, warp.scalar(PLACES.lastTurn));
+  const [first, ...others] = groups.filter((group) => warp.isAtBarrier(group));
+  if (others.length > 0) return throughBarrier(warp, first!, others, live);
+  const givesWay = isSpent || napped;
+  const able = withoutJoins(warp, groups, givesWay);
+  const areAtJoins = groups.every(({ waits }) => waits === WAITS.join);
+  const isByPlace = areAtJoins || (!givesWay && turns % (TURNS_BY_PLACE + 1) !== 0);
+  const chosen = isByPlace ? able.reduce(byPlace) : inTurn(able, warp.scalar(PLACES.lastTurn));
   return warp.run(chosen, live);
+}
+
+/**
+ * Groups without those that wait at joins for others, unless there is nobody else, or others gave way again
+ * and again while nobody came to a join or left one: then those at joins are what is waited for. So lanes
+ * that parted for a moment are together again behind it, as much code takes for granted.
+ */
+function withoutJoins(warp: Warp, groups: readonly Group[], givesWay: boolean): readonly Group[] {
+  const atJoins = groups.filter(({ waits }) => waits === WAITS.join);
+  const others = groups.filter(({ waits }) => waits !== WAITS.join);
+  if (atJoins.length === 0 || others.length === 0) return groups;
+  const joined = atJoins.reduce((sum, { lanes, offset }) => (Math.imul(sum, 31) + lanes) ^ offset, 0);
+  const patience = MOST_PATIENCE - warp.scalar(PLACES.impatience);
+  const isSame = warp.scalar(PLACES.joined) === joined;
+  const waited = isSame ? warp.scalar(PLACES.gaveWay) + Number(givesWay) : 0;
+  const isOver = waited > patience * others.length;
+  const changed = isOver ? Math.max(LEAST_PATIENCE, patience >> 1) : patience + Number(!isSame);
+  warp.setScalar(PLACES.impatience, Math.max(0, MOST_PATIENCE - changed));
+  warp.setScalar(PLACES.joined, joined);
+  warp.setScalar(PLACES.gaveWay, isOver ? 0 : waited);
+  return isOver ? atJoins : others;
+}
+
+/** The wave comes to the barrier once, by one of the groups; the others go on behind it in their turns. */
+function throughBarrier(warp: Warp, first: Group, others: readonly Group[], live: number): number {
+  for (const { lanes, offset } of others) warp.stop(lanes, warp.behindBarrier(offset)!);
+  return warp.run(first, live);
 }
 
 /** All that waited for each other have come: they wait for nothing but their turn. */
