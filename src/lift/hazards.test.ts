@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blocksOfText } from './blocks.test-support.ts';
-import { HazardState, type MissingWait, missingWaits, waitsOfStraightCode } from './hazards.ts';
+import { HazardState, hazardsMetBy, type MissingWait, missingWaits, waitsOfStraightCode } from './hazards.ts';
 
 const textOf = ({ hazard, missing, step }: MissingWait): string => `${hazard.name} ${missing}: ${step.text()}`;
 
@@ -212,4 +212,14 @@ test('states of one walk that are equal are one object, and hold what is nearest
   assert.equal(far.join(near), near);
   assert.equal(far.join(nothing), far);
   assert.equal(nothing.after(late!), nothing.after(other!));
+});
+
+test('a walk keeps nothing of hazards that no step of its code meets', () => {
+  const text = 'v_mov_b32 v9, v8\n lds_direct_load v9 wait_vdst:15';
+  const [move, load] = blocksOfText(text, 'gfx1100')[0]!.instructions;
+  const moves = HazardState.nothing(new Set(hazardsMetBy(move!)));
+  assert.equal(moves.after(move!), moves);
+  const loads = HazardState.nothing(new Set(hazardsMetBy(load!)));
+  assert.notEqual(loads.after(move!), loads);
+  assert.deepEqual(loads.after(move!).missing(load!).map(textOf), [`valu-lds-direct 15: ${load!.text()}`]);
 });

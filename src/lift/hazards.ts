@@ -86,8 +86,14 @@ interface Transition {
   readonly after: HazardState;
 }
 
+/** Hazards that a step may meet: what comes before them matters to code with such steps alone. */
+export const hazardsMetBy = (step: AmdgpuStep): readonly Hazard[] =>
+  partsOf(step).endangered.map(({ hazard }) => hazard);
+
 /** The states of one walk through code, by what is pending in them. */
 interface Walk {
+  /** Hazards that steps of the code may meet; undefined: all. */
+  readonly hazards: ReadonlySet<Hazard> | undefined;
   readonly states: Map<string, HazardState>;
   readonly producers: Map<AmdgpuStep, number>;
 }
@@ -106,9 +112,12 @@ export class HazardState {
     this.#walk = walk;
   }
 
-  /** Where nothing is known to be near: a walk of its own begins. */
-  static nothing(): HazardState {
-    return HazardState.#in({ states: new Map(), producers: new Map() }, []);
+  /**
+   * Where nothing is known to be near: a walk of its own begins. `hazards`: those that the walk is about, all
+   * by default; they are looked up when a step is walked through.
+   */
+  static nothing(hazards?: ReadonlySet<Hazard>): HazardState {
+    return HazardState.#in({ hazards, states: new Map(), producers: new Map() }, []);
   }
 
   static #in(walk: Walk, pending: readonly Pending[]): HazardState {
@@ -176,7 +185,9 @@ export class HazardState {
   }
 
   #behind(step: AmdgpuStep, statesBefore: number): HazardState {
-    const { facts, added } = partsOf(step);
+    const { facts, added: all } = partsOf(step);
+    const { hazards } = this.#walk;
+    const added = hazards && all.length > 0 ? all.filter(({ hazard }) => hazards.has(hazard)) : all;
     if (this.#pending.length === 0 && added.length === 0) return this;
     const left = this.#pending.flatMap((each) => passed(each, facts, statesBefore) ?? []);
     return HazardState.#in(
@@ -321,7 +332,11 @@ export function missingWaits(
   where: readonly BasicBlock<AmdgpuStep>[] | FlowGraph,
 ): MissingWait[] {
   const graph = 'successors' in where ? where : blockGraph(blocks, where);
-  const nothing = HazardState.nothing();
+  const hazards = new Set<Hazard>();
+  for (const { instructions } of blocks) {
+    for (const step of instructions) for (const hazard of hazardsMetBy(step)) hazards.add(hazard);
+  }
+  const nothing = HazardState.nothing(hazards);
   const { incoming } = solveDataFlow<HazardState>(graph, {
     direction: 'forward',
     nothing,

@@ -8,10 +8,11 @@ import { type BasicBlock, basicBlocks, blockGraph, type Followed } from '../../f
 import { solveDataFlow } from '../../flow/data-flow.ts';
 import { type FlowGraph, graphOf } from '../../flow/graph.ts';
 import type { Effects } from '../../ir/effects.ts';
+import type { Hazard } from '../../isa/amdgpu/effects/hazard.ts';
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
-import { HazardState, type MissingWait } from '../../lift/hazards.ts';
+import { HazardState, hazardsMetBy, type MissingWait } from '../../lift/hazards.ts';
 import type { CallWays, FunctionEnd } from './call-ways.ts';
 import { becomesCode, type CodeItem, endsFlow, type InstructionItem, isGlued, isPayload } from './code-item.ts';
 import { PayloadCode, type PayloadItem, type PayloadLabel } from './payload-code.ts';
@@ -48,8 +49,9 @@ export interface SeamCode {
 export function keepHazardsApart(input: SeamInput): SeamCode {
   const { items } = input;
   if (!items.some(isPayload)) return { items, nopCount: 0 };
-  const nothing = HazardState.nothing();
-  const parts = new SeamParts(input, nothing).of(items);
+  const hazards = new Set<Hazard>();
+  const nothing = HazardState.nothing(hazards);
+  const parts = new SeamParts(input, nothing, hazards).of(items);
   const { cures, changed } = new Seams({ ...input, parts, entries: [], nothing }).pass(nothing);
   return withCures(items, cures, changed);
 }
@@ -348,12 +350,16 @@ function cureOf({ hazard: { cure }, step }: MissingWait): string {
   return cure.replaceAll(ANY_VECTOR, `v${read?.first ?? 0}`);
 }
 
-/** What items are for hazards: instructions with the same effects are one step, wherever they stand. */
+/**
+ * What items are for hazards: instructions with the same effects are one step, wherever they stand. Notes
+ * which hazards they may meet.
+ */
 class SeamParts {
   readonly #original: SeamInput['original'];
   readonly #target: Target;
   readonly #nothing: HazardState;
   readonly #readers: ReadonlyMap<number, AmdgpuStepReader>;
+  readonly #hazards: Set<Hazard>;
   readonly #payloads = new Map<PayloadCode, PayloadSeams>();
   /** By the array that holds the words. */
   readonly #byArray = new Map<readonly number[], AmdgpuStep>();
@@ -363,7 +369,8 @@ class SeamParts {
   #place: number | undefined;
   #own: AmdgpuStep | undefined;
 
-  constructor({ original, target }: SeamInput, nothing: HazardState) {
+  constructor({ original, target }: SeamInput, nothing: HazardState, hazards: Set<Hazard>) {
+    this.#hazards = hazards;
     this.#original = original;
     this.#target = target;
     this.#nothing = nothing;
@@ -409,8 +416,10 @@ class SeamParts {
 
   #oneOf(step: AmdgpuStep): AmdgpuStep {
     const first = this.#byEffects.get(step.effects);
-    if (!first) this.#byEffects.set(step.effects, step);
-    return first ?? step;
+    if (first) return first;
+    this.#byEffects.set(step.effects, step);
+    for (const hazard of hazardsMetBy(step)) this.#hazards.add(hazard);
+    return step;
   }
 
   #decodedOf(words: readonly number[], mayBeNone = false): AmdgpuStep | undefined {
