@@ -167,6 +167,13 @@ static void nbody(const struct launch *launch) {
   }
 }
 
+static void reduction(const struct launch *launch) {
+  uint32_t *sum = BUFFER(uint32_t, 0);
+  const uint32_t *in = BUFFER(uint32_t, 1);
+  int n = INTEGER(2);
+  for (int i = 0; i < n; i++) *sum += in[i];
+}
+
 static void histogram(const struct launch *launch) {
   uint32_t *bins = BUFFER(uint32_t, 0);
   const uint32_t *in = BUFFER(uint32_t, 1);
@@ -263,6 +270,7 @@ static const struct {
     {"mandelbrot", mandelbrot},
     {"collatz", collatz},
     {"nbody", nbody},
+    {"reduction", reduction},
     {"histogram", histogram},
     {"bitonic", bitonic},
     {"sha256", sha256},
