@@ -28,7 +28,7 @@ const MISCOMPILED: Readonly<Record<number, string>> = {
 };
 
 const RUNS = [
-  { fleet: AMD_GPUS, ...seedRange({ sample: 360, full: 360 }) },
+  { fleet: AMD_GPUS, ...seedRange({ sample: 240, full: 360 }) },
   { fleet: PTX_DEVICES, ...seedRange({ sample: 24, full: 300 }) },
 ];
 
