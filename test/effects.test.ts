@@ -141,7 +141,7 @@ for (const [processor, waveSize, family] of TARGETS) {
       const instruction = decoded(words, target, waveSize);
       if (!meaningOf(instruction)) continue;
       const effects = effectsOf(instruction, { gprIndexing });
-      const at = lockstep.place(words, mode);
+      const at = lockstep.place(words);
       const fills = MEMORY_FORMATS.has(encoding.format.name) ? MEMORY_FILLS : FILLS;
       const exec = BigInt.asUintN(64, EXECS[i % EXECS.length]!);
       const addresses = encoding.format.name === 'DS' ? 'lds' : 'global';
@@ -197,8 +197,10 @@ class WaveView {
 
   /** Something that changed and that no effect names. */
   firstUnnamedChange(before: Uint32Array, { state }: Outcome): string | undefined {
-    const index = this.#marks.findIndex((marks, i) => !(marks & MAY_CHANGE) && state[i] !== before[i]);
-    return index < 0 ? undefined : `${this.#nameOf(index)} changed`;
+    for (let i = 0; i < before.length; i++) {
+      if (state[i] !== before[i] && !(this.#marks[i]! & MAY_CHANGE)) return `${this.#nameOf(i)} changed`;
+    }
+    return undefined;
   }
 
   /** Other values in everything that is not read and not kept. */
@@ -214,10 +216,14 @@ class WaveView {
   /** Something that was written and came out otherwise. */
   firstDifference(first: Outcome, second: Outcome): string | undefined {
     if (first.exit !== second.exit || first.last !== second.last) return 'goes another way';
-    const index = this.#marks.findIndex((marks, i) => (marks & COMPARED) !== 0 && first.state[i] !== second.state[i]);
-    if (index >= 0) return `${this.#nameOf(index)} depends on what is not read`;
-    const changed = first.memory.findIndex((dword, i) => dword !== second.memory[i]);
-    return changed < 0 ? undefined : `memory dword ${changed} depends on what is not read`;
+    for (let i = 0; i < first.state.length; i++) {
+      if (first.state[i] !== second.state[i] && this.#marks[i]! & COMPARED)
+        return `${this.#nameOf(i)} depends on what is not read`;
+    }
+    for (let i = 0; i < first.memory.length; i++) {
+      if (first.memory[i] !== second.memory[i]) return `memory dword ${i} depends on what is not read`;
+    }
+    return undefined;
   }
 
   #mark({ file, first, dwords }: RegisterRange, isEveryLane: boolean, marks: number): void {

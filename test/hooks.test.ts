@@ -170,7 +170,7 @@ class Trials {
     machine.setWindow(PERSISTENT);
     const before = new WaveState(machine.initial.slice(), this.#waveSize);
     const base = BigInt(before.scalar(PERSISTENT)) | (BigInt(before.scalar(PERSISTENT + 1)) << 32n);
-    const at = machine.place(wordsOf(items, base, LITERALS), MODE);
+    const at = machine.place(wordsOf(items, base, LITERALS));
     const data = machine.initialMemory.slice();
     const state = this.#state(before, base, data);
     evaluateHook(hook, state);

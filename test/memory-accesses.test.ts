@@ -61,7 +61,7 @@ function found(text: string, processor: string, waveSize: 32 | 64, prepare: (sta
   prepare(machine.initial);
   const state = machine.initial.slice();
   const words = wordsOf(result.code.items, pair(BigInt(state[BASE]!), BigInt(state[BASE + 1]!)));
-  const { memory, fault } = machine.run(machine.place(words, 0x3f0), 'reference');
+  const { memory, fault } = machine.run(machine.place(words), 'reference');
   assert.equal(fault, undefined);
   const dword = (index: number): bigint => BigInt(memory[index]!);
   const row = (register: number, lane: number): number => WAVE_VGPRS / 4 + register * waveSize + lane;

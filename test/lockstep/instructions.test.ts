@@ -67,7 +67,7 @@ for (const [processor, waveSize, states] of TARGETS) {
       const fills = MEMORY_FORMATS.has(name) ? MEMORY_FILLS : FILLS;
       const compare = (code: Code, executors: readonly ExecutorName[], state: number): void => {
         const { words, text, mode, isOrdered } = code;
-        const at = lockstep.place(words, mode);
+        const at = lockstep.place(words);
         const some = EXECS[state % EXECS.length]!;
         // Compiled code has a body for chunks of which all lanes are active, and one for the others.
         const isBoth = executors.includes('jit');

@@ -34,7 +34,7 @@ const TARGETS = [
 
 /** Runs a program from three states on all executors. */
 function compare(lockstep: Lockstep, random: () => number, seed: number, words: number[], mode: number): void {
-  const record = lockstep.place(words, mode);
+  const record = lockstep.place(words);
   for (let state = 0; state < 3; state++) {
     const fill = FILLS[random() % FILLS.length]!;
     lockstep.randomize(random, fill, BigInt.asUintN(64, EXECS[random() % EXECS.length]!), mode, 'global');
