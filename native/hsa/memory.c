@@ -169,7 +169,13 @@ typedef struct {
   size_t width, rows, planes;
 } box_t;
 
+static void count_copy(uint64_t size_bytes) {
+  atomic_fetch_add((_Atomic uint64_t *)control_word(CONTROL_COPIES), 1);
+  atomic_fetch_add((_Atomic uint64_t *)control_word(CONTROL_COPIED_BYTES), size_bytes);
+}
+
 static void copy_box(const box_t *box) {
+  count_copy(box->width * box->rows * box->planes);
   for (size_t plane = 0; plane < box->planes; plane++) {
     for (size_t row = 0; row < box->rows; row++) {
       char *to = (char *)box->to.base + plane * box->to.slice + row * box->to.pitch;
@@ -183,6 +189,7 @@ EXPORT status_t hsa_memory_copy(void *to, const void *from, size_t size_bytes) {
   EXPECT_INITIALIZED();
   EXPECT(size_bytes == 0 || (to != NULL && from != NULL), INVALID_ARGUMENT);
   if (size_bytes > 0) memmove(to, from, size_bytes);
+  count_copy(size_bytes);
   return SUCCESS;
 }
 

@@ -8,7 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../base/errors.ts';
 import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
 import { RequestReader } from './messages.ts';
-import { Session, type SessionHost } from './session.ts';
+import { type CopySums, Session, type SessionHost } from './session.ts';
 
 const SLICE_MS = 5;
 /** How long it looks for work before it sleeps: launches come in rows. */
@@ -21,24 +21,28 @@ const EAGER_MS = 2;
  */
 const NAP_MS = [1, 2, 5, 10, 20] as const;
 
-export interface DeviceProcessOptions extends SessionHost {
-  /** Is told what is wrong with an application or with this process; nothing is thrown. */
-  report(error: unknown): void;
+export interface ProcessStatistics extends DispatchStatistics {
+  /** How many applications there were. */
+  readonly applications: number;
+  readonly copies: CopySums;
 }
+
+const addCopies = (a: CopySums, b: CopySums): CopySums => ({ count: a.count + b.count, bytes: a.bytes + b.bytes });
 
 export class DeviceProcess implements AsyncDisposable {
   /** The abstract name of the socket. */
   readonly name = `wavewright-${process.pid}-${randomBytes(8).toString('hex')}`;
-  readonly #options: DeviceProcessOptions;
+  readonly #options: SessionHost;
   readonly #sessions = new Map<Session, Socket>();
   #server: Server | undefined;
   #statistics = NO_STATISTICS;
+  #copies: CopySums = { count: 0n, bytes: 0n };
   #applications = 0;
   #isEnding = false;
   #wake: () => void = () => {};
   #isWoken = false;
 
-  constructor(options: DeviceProcessOptions) {
+  constructor(options: SessionHost) {
     this.#options = options;
   }
 
@@ -54,13 +58,12 @@ export class DeviceProcess implements AsyncDisposable {
     void this.#work();
   }
 
-  /** What kernels of all applications did, and how many applications there were. */
-  get statistics(): DispatchStatistics & { readonly applications: number } {
-    const sum = [...this.#sessions.keys()].reduce(
-      (so, { statistics }) => addStatistics(so, statistics),
-      this.#statistics,
-    );
-    return { ...sum, applications: this.#applications };
+  /** What kernels of all applications did, and the applications themselves. */
+  get statistics(): ProcessStatistics {
+    const sessions = [...this.#sessions.keys()];
+    const sum = sessions.reduce((so, { statistics }) => addStatistics(so, statistics), this.#statistics);
+    const copies = sessions.reduce((so, each) => addCopies(so, each.copies), this.#copies);
+    return { ...sum, applications: this.#applications, copies };
   }
 
   describeWaves(): string[] {
@@ -114,6 +117,7 @@ export class DeviceProcess implements AsyncDisposable {
       this.#options.report(error);
     }
     this.#statistics = addStatistics(this.#statistics, session.statistics);
+    this.#copies = addCopies(this.#copies, session.copies);
     this.#wakeUp();
   }
 
@@ -174,10 +178,15 @@ export class DeviceProcess implements AsyncDisposable {
     return results.includes('waiting') ? 'waiting' : 'idle';
   }
 
+  /** Ends all applications that are left. */
+  endAll(): void {
+    for (const session of [...this.#sessions.keys()]) this.#end(session);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnding = true;
     this.#server?.close();
-    for (const session of [...this.#sessions.keys()]) this.#end(session);
+    this.endAll();
     this.#wakeUp();
   }
 }

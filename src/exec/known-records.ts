@@ -93,7 +93,7 @@ function addPool(records: Records, own: number, pool: MemoryPool, handleOf: Hand
 }
 
 /** The tail of the reply to `symbols`: subjects are numbers from 1 on. */
-export function symbolRecords({ symbols }: Executable, { of: handleOf }: Handles): Uint8Array {
+export function symbolRecords(symbols: Executable['symbols'], { of: handleOf }: Handles): Uint8Array {
   const records = new Records();
   for (const [i, symbol] of symbols.entries()) {
     records.addAnswers(i + 1, ATTRIBUTE_LAYOUTS.symbol, (id) => symbolInfo(symbol, id), handleOf);

@@ -92,6 +92,9 @@ export const CONTROL_WORDS = {
   epoch: 1,
   /** Threads that wait, or are about to. */
   waiters: 2,
+  /** Two words each, together a number of 64 bits: copies that the application made, and their bytes. */
+  copies: 4,
+  copiedBytes: 6,
 } as const;
 
 /**

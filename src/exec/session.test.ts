@@ -15,7 +15,7 @@ const linux = isHere ? await LinuxCalls.load() : undefined;
 const openDevice = (index: number) => createEmulatedDevice({ processor: 'gfx90a', index });
 
 function open(): Session {
-  return new Session({ linux: linux!, openDevice }, () => {});
+  return new Session({ linux: linux!, openDevice, report: assert.fail }, () => {});
 }
 
 interface Answer {
@@ -114,6 +114,7 @@ test('who waits is woken, and who sleeps says so', { skip }, () => {
         device.memory.free(address);
         return device;
       },
+      report: assert.fail,
     },
     () => {},
   );

@@ -23,10 +23,13 @@ import {
   type Runtime,
 } from '../hsa/index.ts';
 import { statusError } from '../hsa/objects/status.ts';
+import type { FinishedKernel } from '../hsa/queues/packet-processor.ts';
 import { QUEUE_PRIORITIES, QUEUE_TYPES } from '../hsa/queues/queue.ts';
+import { createObservedQueue } from '../hsa/runtime/launch-observer.ts';
 import { Handles, knownRecords, symbolRecords } from './known-records.ts';
 import type { LinuxCalls } from './libc.ts';
 import { encodeFailure, encodeReply, type IncomingRequest, type OutgoingReply } from './messages.ts';
+import type { ApplicationObserver, LoadedImage } from './observer.ts';
 import { CONTROL_WORDS, type OperationName, PROTOCOL_VERSION, type Request } from './protocol.ts';
 import { ATTRIBUTE_LAYOUTS, encodeValue } from './records.ts';
 import { SharedArena } from './shared-arena.ts';
@@ -49,6 +52,16 @@ export interface SessionHost {
   readonly linux: LinuxCalls;
   /** A device of its own for each application; `index` chooses the addresses of its memory. */
   openDevice(index: number): Device;
+  /** Is told what is wrong with an application or with this process; nothing is thrown. */
+  report(error: unknown): void;
+  /** Who looks at an application that begins. */
+  observe?(): ApplicationObserver;
+}
+
+/** What an application says that it copied. */
+export interface CopySums {
+  readonly count: bigint;
+  readonly bytes: bigint;
 }
 
 interface Stopped {
@@ -67,12 +80,16 @@ export class Session implements Disposable {
   readonly #stopped = new Map<bigint, Stopped>();
   readonly #executables = new Map<bigint, Executable>();
   #nextExecutable = 1n;
+  #codeObjectCount = 0;
+  readonly #observer: ApplicationObserver;
   #statistics = NO_STATISTICS;
+  #copies: CopySums = { count: 0n, bytes: 0n };
 
   /** `sendFile` sends a byte that brings a file. */
   constructor(host: SessionHost, sendFile: (file: number) => void) {
     this.#host = host;
     this.#sendFile = sendFile;
+    this.#observer = host.observe?.() ?? {};
   }
 
   /** The bytes of the reply; undefined where there is none. Throws what is a defect of ours. */
@@ -109,8 +126,8 @@ export class Session implements Disposable {
     createQueue: (request) => this.#createQueue(request),
     destroyQueue: ({ address }) => {
       const queue = this.#queue(address);
-      this.#statistics = addStatistics(this.#statistics, queue.statistics);
       queue[Symbol.dispose]();
+      this.#statistics = addStatistics(this.#statistics, queue.statistics);
       this.#queues.delete(address);
       this.#stopped.delete(address);
       return NO_REPLY;
@@ -134,13 +151,19 @@ export class Session implements Disposable {
       return { words: [handle] };
     },
     destroyExecutable: ({ executable }) => {
-      this.#executable(executable)[Symbol.dispose]();
+      const found = this.#executable(executable);
+      this.#observer.tools?.onUnloading(found);
+      found[Symbol.dispose]();
       this.#executables.delete(executable);
       return NO_REPLY;
     },
     loadCodeObject: ({ executable, agent }, tail) => {
       // The reader keeps the bytes, which are the message's.
-      using reader = new CodeObjectReader(tail.slice());
+      const { bytes, name } = this.#instrumented({
+        bytes: tail.slice(),
+        name: `code object ${this.#codeObjectCount++}`,
+      });
+      using reader = new CodeObjectReader(bytes, name);
       const { loadDelta, address, sizeBytes } = this.#executable(executable).loadCodeObject(this.#agent(agent), reader);
       return { words: [loadDelta, address, BigInt(sizeBytes)] };
     },
@@ -152,15 +175,19 @@ export class Session implements Disposable {
       return NO_REPLY;
     },
     freeze: ({ executable }) => {
-      this.#executable(executable).freeze({ constructors: 'none' });
+      const found = this.#executable(executable);
+      found.freeze({ constructors: 'none' });
+      const agents = new Set(found.loadedCodeObjects.map(({ agent }) => agent));
+      for (const agent of agents) this.#observer.tools?.onLoaded(this.#live, agent, found);
       return NO_REPLY;
     },
     validate: ({ executable }) => ({
       words: [this.#executable(executable).validate().length === 0 ? 1n : 0n],
     }),
     symbols: ({ executable }) => {
-      const found = this.#executable(executable);
-      return { words: [BigInt(found.symbols.length)], tail: symbolRecords(found, this.#known) };
+      const { tools } = this.#observer;
+      const symbols = this.#executable(executable).symbols.filter(({ name }) => tools?.adds(name) !== true);
+      return { words: [BigInt(symbols.length)], tail: symbolRecords(symbols, this.#known) };
     },
   };
 
@@ -189,16 +216,42 @@ export class Session implements Disposable {
   /** Memory faults whose queues have not said so yet. */
   readonly #faults: MemoryFaultEvent[] = [];
 
-  #createQueue({ agent, sizePackets, type, privateSegmentBytes, groupSegmentBytes }: Request<'createQueue'>) {
-    const queue = this.#live.createQueue(this.#agent(agent), {
+  /** The user of tools is told why code cannot have them; the application learns that it is not loaded. */
+  #instrumented(image: LoadedImage): LoadedImage {
+    const { tools } = this.#observer;
+    if (!tools) return image;
+    try {
+      return tools.instrument(image);
+    } catch (error) {
+      this.#host.report(error);
+      throw error instanceof WavewrightError ? statusError('INVALID_CODE_OBJECT', error) : error;
+    }
+  }
+
+  #createQueue(request: Request<'createQueue'>) {
+    const { sizePackets, type, privateSegmentBytes, groupSegmentBytes } = request;
+    const agent = this.#agent(request.agent);
+    const { tools } = this.#observer;
+    const onKernel = this.#observer.onKernel && this.#timedKernels(agent);
+    const queue = createObservedQueue(this.#live, agent, tools, {
       type: choice<QueueType>(QUEUE_TYPES, type, 'queue type'),
       sizePackets: size(sizePackets),
       privateSegmentSizeBytes: size(privateSegmentBytes),
       groupSegmentSizeBytes: size(groupSegmentBytes),
       onError: (error, { address }) => this.#stopped.set(address, { error, fault: this.#faults.shift() }),
+      ...(onKernel && { onKernel }),
     });
     this.#queues.set(queue.address, queue);
     return { words: [queue.address] };
+  }
+
+  #timedKernels(agent: Agent): (kernel: FinishedKernel, queue: Queue) => void {
+    const runtime = this.#live;
+    return (kernel, { address: queue }) => {
+      const { startTicks, endTicks } = kernel.dispatch;
+      const [startNs, endNs] = [runtime.convertTick(agent, startTicks), runtime.convertTick(agent, endTicks)];
+      this.#observer.onKernel?.({ ...kernel, queue, startNs, endNs });
+    };
   }
 
   #queueError(address: bigint): OutgoingReply {
@@ -273,14 +326,24 @@ export class Session implements Disposable {
     return [...this.#queues.values()].reduce((sum, queue) => addStatistics(sum, queue.statistics), this.#statistics);
   }
 
+  /** Copies are the application's own work, and so is counting them. */
+  get copies(): CopySums {
+    if (!this.#arena || !this.#runtime) return this.#copies;
+    const { count, bytes } = this.#arena.copies;
+    return { count, bytes };
+  }
+
   /** One line for each resident wave. */
   describeWaves(): string[] {
     return [...this.#queues.values()].flatMap((queue) => queue.describeWaves());
   }
 
   [Symbol.dispose](): void {
+    for (const queue of this.#queues.values()) queue.inactivate();
     this.#statistics = this.statistics;
+    this.#copies = this.copies;
     this.#queues.clear();
+    if (this.#runtime) this.#observer.tools?.onFinished();
     this.#runtime?.[Symbol.dispose]();
     this.#runtime = undefined;
     this.#device?.close();

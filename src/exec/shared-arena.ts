@@ -6,6 +6,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { Device } from '../device/device.ts';
 import type { LinuxCalls } from './libc.ts';
+import { CONTROL_WORDS } from './protocol.ts';
 
 const { closeSync } = process.getBuiltinModule('node:fs');
 
@@ -36,6 +37,14 @@ export class SharedArena implements Disposable {
     linux.replacePages(buffer, this.file);
     this.address = linux.addressOf(buffer);
     this.control = new Int32Array(buffer, 0, PAGE_BYTES / 4);
+  }
+
+  /** Copies that the application made. */
+  get copies(): { readonly count: bigint; readonly bytes: bigint } {
+    const { buffer } = this.control;
+    const words = new BigUint64Array(buffer, 0, PAGE_BYTES / 8);
+    const at = (word: number): bigint => Atomics.load(words, word / 2);
+    return { count: at(CONTROL_WORDS.copies), bytes: at(CONTROL_WORDS.copiedBytes) };
   }
 
   [Symbol.dispose](): void {

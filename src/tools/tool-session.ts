@@ -40,13 +40,22 @@ export interface Image {
 /** What a dispatch of a kernel runs: the code with tools in it, or the code as it was compiled. */
 export type KernelVersion = 'instrumented' | 'native';
 
+interface LaunchedKernel extends ToolLaunch {
+  /** Undefined for a kernel that no executable is known to have. */
+  readonly code: SymbolMemory | undefined;
+}
+
 export class ToolSession implements LaunchObserver {
   readonly reports: ToolReport[] = [];
   readonly #tools: readonly ChosenTool[];
   readonly #images: InstrumentedImage[] = [];
-  readonly #launches: ToolLaunch[] = [];
+  /** Names of symbols that code has for its tools. */
+  readonly #added = new Set<string>();
+  readonly #launches: LaunchedKernel[] = [];
   /** In the order of loading. */
   readonly #loaded: SymbolMemory[] = [];
+  /** Where loaded kernels are that tools were put into, or were to be. */
+  readonly #codeOf = new WeakMap<ResidentKernel, SymbolMemory>();
   /** The kernel object of the native version, where there is one, of loaded kernels with new code. */
   readonly #natives = new WeakMap<ResidentKernel, bigint | 'none'>();
   /** Kernel objects of native versions. */
@@ -108,7 +117,14 @@ export class ToolSession implements LaunchObserver {
     const firstLayer = this.#images.at(-1)?.nextLayer ?? 0;
     const instrumented = instrumentImage(image, this.#tools, { ...options, firstLayer, keepsNatives: true });
     this.#images.push(instrumented);
+    for (const name of instrumented.natives.values()) this.#added.add(name);
+    for (const { symbol } of instrumented.variables.flat()) this.#added.add(symbol);
     return instrumented;
+  }
+
+  /** Whether code has a symbol of this name for its tools alone. */
+  adds(symbol: string): boolean {
+    return this.#added.has(symbol);
   }
 
   /** Tools whose pattern is the name of no kernel of any image, with the names that there are. */
@@ -121,7 +137,12 @@ export class ToolSession implements LaunchObserver {
 
   onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void {
     this.#agent = agent;
-    this.#loaded.push(new SymbolMemory(runtime, agent, executable));
+    const code = new SymbolMemory(runtime, agent, executable);
+    this.#loaded.push(code);
+    const images = this.#images.filter((image) => code.holds(image));
+    const names = new Set(images.flatMap(({ kernelNames, kept }) => [...kernelNames, ...kept.map(({ name }) => name)]));
+    for (const symbol of executable.agentSymbols(agent, { functions: false }))
+      if (symbol.kind === 'kernel' && names.has(kernelName(symbol))) this.#codeOf.set(symbol, code);
     this.#findNatives(executable, agent);
   }
 
@@ -138,24 +159,36 @@ export class ToolSession implements LaunchObserver {
       if (native !== undefined) packet.setBigUint64(dispatch.kernelObject, native, true);
       return;
     }
-    this.#launches.push(toolLaunchOf(packet, kernel === undefined ? '' : kernelName(kernel)));
+    const code = kernel && this.#codeOf.get(kernel);
+    // No tool was put into it.
+    if (kernel && !code) return;
+    this.#launches.push({ ...toolLaunchOf(packet, kernel === undefined ? '' : kernelName(kernel)), code });
+  }
+
+  /** Code that is about to go, and its variables with it: what tools say of it is taken now. */
+  onUnloading(executable: Executable): void {
+    for (const code of this.#loaded.filter((each) => each.executable === executable)) {
+      this.#loaded.splice(this.#loaded.indexOf(code), 1);
+      for (const image of this.#images) if (code.holds(image)) this.#report(image, code);
+    }
   }
 
   onFinished(): void {
     const live = this.#loaded.filter(({ isLive }) => isLive);
     for (const image of this.#images) {
-      const symbols = image.variables.flat().map(({ symbol }) => symbol);
-      const holders = live.filter((each) => symbols.every((name) => each.has(name)));
+      const holders = live.filter((each) => each.holds(image));
       // What has no variables is the same wherever it was loaded.
-      for (const memory of symbols.length > 0 ? holders : live.slice(0, 1)) this.#report(image, memory);
+      const isSame = image.variables.flat().length === 0;
+      for (const code of isSame ? holders.slice(0, 1) : holders) this.#report(image, code);
     }
   }
 
-  #report({ name, coverage, reports }: InstrumentedImage, memory: VariableMemory): void {
+  #report(image: InstrumentedImage, code: SymbolMemory): void {
+    const { name, coverage, reports } = image;
+    const launches = this.#launches.filter((launch) => launch.code === undefined || launch.code === code);
     for (const [i, report] of reports.entries()) {
-      const result = report({ memory, launches: this.#launches });
-      const launches = this.#launches.length;
-      this.reports.push({ use: this.#tools[i]!, image: name, result, coverage, launches });
+      const result = report({ memory: code, launches });
+      this.reports.push({ use: this.#tools[i]!, image: name, result, coverage, launches: launches.length });
     }
   }
 
@@ -214,20 +247,27 @@ export function toolLaunchOf(packet: DataView, kernel: string): ToolLaunch {
 export class SymbolMemory implements VariableMemory {
   readonly #runtime: Runtime;
   readonly #agent: Agent;
-  readonly #executable: Executable;
+  readonly executable: Executable;
 
   constructor(runtime: Runtime, agent: Agent, executable: Executable) {
     this.#runtime = runtime;
     this.#agent = agent;
-    this.#executable = executable;
+    this.executable = executable;
   }
 
   get isLive(): boolean {
-    return this.#executable.isLive;
+    return this.executable.isLive;
+  }
+
+  /** Whether it is code of this image: it has the variables of its tools, or its name where it has none. */
+  holds({ variables, name }: InstrumentedImage): boolean {
+    const symbols = variables.flat();
+    if (symbols.length > 0) return symbols.every(({ symbol }) => this.has(symbol));
+    return this.executable.loadedCodeObjects.some((each) => each.name === name);
   }
 
   has(symbol: string): boolean {
-    return this.#executable.findSymbol(symbol, this.#agent) !== undefined;
+    return this.executable.findSymbol(symbol, this.#agent) !== undefined;
   }
 
   read(symbol: string, sizeBytes: number): Uint8Array {
@@ -240,7 +280,7 @@ export class SymbolMemory implements VariableMemory {
 
   /** Throws USAGE for more bytes than it has. */
   view(name: string, sizeBytes: number): Uint8Array {
-    const symbol = this.#executable.getSymbol(name, this.#agent);
+    const symbol = this.executable.getSymbol(name, this.#agent);
     if (sizeBytes <= symbol.sizeBytes) return this.#runtime.view(symbol.address, sizeBytes);
     throw new WavewrightError('USAGE', `${sizeBytes} bytes of '${name}', which has ${symbol.sizeBytes}`);
   }

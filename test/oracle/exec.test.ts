@@ -102,11 +102,19 @@ test('the library has every function that clients of ROCm link, with their versi
   assert.deepEqual(exported.sort(), wanted);
 });
 
-test('a program in C that speaks HSA finds all as it should be', () => {
+test('a program in C that speaks HSA finds all as it should be, with tools in its kernels, too', () => {
   const { status, stdout, stderr } = exec(program, code);
   assert.equal(stdout, '0 wrong\n', stderr);
   assert.equal(status, 0);
   assert.match(stderr, /memory access fault[^\n]*|wavewright: /i);
+  const tooled = exec('--tool=kernel-arguments', program, code);
+  assert.equal(tooled.stdout, '0 wrong\n', tooled.stderr);
+  // The program destroys its executable, and only then ends.
+  assert.match(tooled.stderr, /kernel-arguments of code object 1, [1-9]\d* launches\n/);
+  const checked = exec('--check=waits', '--stats', '--kernels=other', '--tool=kernel-arguments', program, code);
+  assert.equal(checked.stdout, '0 wrong\n', checked.stderr);
+  assert.match(checked.stderr, /100.0% reference[\s\S]* kernels +0, 0 launches\n/);
+  assert.doesNotMatch(checked.stderr, /kernel-arguments/);
 });
 
 for (const sanitizer of ['address,undefined', 'thread']) {
@@ -207,9 +215,23 @@ test('faults and assertions of kernels end a HIP program with a report', { skip:
   assert.equal(failed.status, 128 + 6);
 });
 
-test('unmodified HIP programs have right results', { skip: withoutHip }, () => {
-  const { stdout, stderr, status } = exec('--stats', path.join(PROGRAMS, 'vadd'));
+test('unmodified HIP programs have right results, with tools and sums', { skip: withoutHip }, () => {
+  const hook = `--hook=${path.join(ROOT, 'test/data/hooks/hooks.gfx90a.O2.o')}:function=count_opcode,kernel=add,at=entry`;
+  const tools = ['--tool=kernel-arguments', '--tool=instruction-count:level=wave', hook];
+  const { stdout, stderr, status } = exec('--stats', ...tools, path.join(PROGRAMS, 'vadd'));
   assert.equal(stdout, 'n=100000 bad=0\n', stderr);
-  assert.match(stderr, /programs with a GPU {3}1\n/);
+  assert.match(stderr, /programs with a GPU +1\n/);
+  assert.match(stderr, /copies +3, 1200000 bytes\n/);
+  assert.match(
+    stderr,
+    /kernels +1, 1 launches\n +_Z3addPKfS0_Pfi +[0-9.]+ ms, \d+ instructions, 1564 waves, 391 workgroups/,
+  );
+  assert.match(stderr, /\n +\d+ (valu|salu), .*vmem/);
+  assert.match(stderr, / _Z3addPKfS0_Pfi +100096 1 1 +256 1 1 +391 1 1\n/);
+  assert.match(stderr, / by_value +24 +4 +0x186a0 +100000\n/);
+  assert.match(stderr, /instruction-count of code object \d, 1 launch\n/);
+  assert.match(stderr, /hook of .*, 1 launch\n/);
+  // HIP's own kernels stay as they are.
+  assert.doesNotMatch(stderr, /__amd_rocclr_/);
   assert.equal(status, 0);
 });

@@ -94,16 +94,17 @@ export async function loadEmulator() {
  */
 export async function openDeviceNamed(
   name: string,
-  { workers }: Pick<DeviceOptions, 'workers'>,
+  options: Omit<DeviceOptions, 'open'>,
 ): Promise<(index: number) => Device> {
   const processor = parseName(name.replace(/^emulated:/, '')).processor;
   if (!TARGET_PROCESSORS.includes(processor)) throw noDevice(`no emulated device '${name}'`);
-  const { createEmulatedDevice, nodeThreads } = await loadEmulator();
-  const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
-  return (index) => createEmulatedDevice({ processor, index, ...threads });
+  return await deviceMaker(processor, options);
 }
 
-async function createDevice(
+const createDevice = async (processor: string, options: DeviceOptions): Promise<Device> =>
+  (await deviceMaker(processor, options))(0);
+
+async function deviceMaker(
   processor: string,
   {
     workers,
@@ -112,14 +113,15 @@ async function createDevice(
     memorySizeBytes = MAX_DEVICE_MEMORY_BYTES,
     findings,
   }: DeviceOptions,
-): Promise<Device> {
+): Promise<(index: number) => Device> {
   const { createEmulatedDevice, nodeThreads } = await loadEmulator();
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
   const check = findings?.check && {
     checkWaits: {},
     onMissedWait: ({ message }: { readonly message: string }) => findings.add(message),
   };
-  return createEmulatedDevice({ processor, countsClasses, countsPcs, memorySizeBytes, ...threads, ...check });
+  const how = { processor, countsClasses, countsPcs, memorySizeBytes, ...threads, ...check };
+  return (index) => createEmulatedDevice({ ...how, index });
 }
 
 function parseName(text: string): TargetId {

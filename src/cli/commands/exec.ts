@@ -1,40 +1,63 @@
 import { WavewrightError } from '../../base/errors.ts';
-import { tierShares } from '../../device/statistics.ts';
+import { instructionCounts, tierShares } from '../../device/statistics.ts';
 import type { DeviceProcess } from '../../exec/device-process.ts';
+import type { KernelSums } from '../../exec/kernel-sums.ts';
+import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { openDeviceNamed, WORKERS_OPTION } from '../arguments/device-name.ts';
+import type { OptionTable, OptionValues } from '../arguments/options.ts';
+import type { ExecTools } from '../program/exec-tools.ts';
+import { chooseTools, HOOK_OPTION, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { reportError } from '../text/report.ts';
+import { kernelRows, statisticsRow } from '../text/statistics-text.ts';
 
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 /** How long a program may take to end after it was asked to. */
 const GRACE_MS = 2000;
 
+/** HIP's own kernels, which copy and fill, are none of the program's. */
+const PROGRAM_KERNELS = '^(?!__amd_rocclr_)';
+
+const OPTIONS = {
+  device: {
+    kind: 'text',
+    placeholder: 'NAME',
+    default: 'emulated:gfx90a',
+    description: 'the GPU that the program finds, for example emulated:gfx1030',
+  },
+  workers: WORKERS_OPTION,
+  timeout: {
+    kind: 'seconds',
+    placeholder: 'SECONDS',
+    max: MAX_TIMEOUT_SECONDS,
+    description: 'end the program after this time, with status 124 and a report of where every wave stands',
+  },
+  tool: TOOL_OPTION,
+  hook: HOOK_OPTION,
+  check: CHECK_OPTION,
+  stats: { kind: 'flag', description: 'print what each kernel of the program executed, and what was copied' },
+  kernels: {
+    kind: 'text',
+    placeholder: 'REGEX',
+    default: PROGRAM_KERNELS,
+    description:
+      "of which kernels, by the names in the code, --tool, --hook and --stats are; without it all but HIP's own",
+  },
+  'print-env': {
+    kind: 'flag',
+    description: 'print the variables that programs need, and serve them until interrupted; without PROGRAM',
+  },
+} as const satisfies OptionTable;
+
+type Options = OptionValues<typeof OPTIONS>;
+
 export const exec = defineCommand({
   operands: { usage: 'PROGRAM [ARGS...]', min: 0, max: Number.POSITIVE_INFINITY, firstEndsOptions: true },
-  options: {
-    device: {
-      kind: 'text',
-      placeholder: 'NAME',
-      default: 'emulated:gfx90a',
-      description: 'the GPU that the program finds, for example emulated:gfx1030',
-    },
-    workers: WORKERS_OPTION,
-    timeout: {
-      kind: 'seconds',
-      placeholder: 'SECONDS',
-      max: MAX_TIMEOUT_SECONDS,
-      description: 'end the program after this time, with status 124 and a report of where every wave stands',
-    },
-    stats: { kind: 'flag', description: 'print what the kernels of the program executed' },
-    'print-env': {
-      kind: 'flag',
-      description: 'print the variables that programs need, and serve them until interrupted; without PROGRAM',
-    },
-  },
+  options: OPTIONS,
   notes: [
     'Runs a native program that uses HIP or HSA, as it is, with an emulated GPU: the program loads our libhsa-runtime64.so.1 in place of',
     "ROCm's. The exit status is the program's; 128 and the number of the signal that ended it.",
-    'Options stand before PROGRAM.',
+    'Options stand before PROGRAM. Tools, checks and statistics print to standard error.',
     'Variables: WAVEWRIGHT_EXEC_SOCKET names the device process; WAVEWRIGHT_TRACE=1 in the environment says what is refused, and why.',
     'Example: wavewright exec --stats ./vadd',
   ],
@@ -43,27 +66,78 @@ export const exec = defineCommand({
     if (operands.length > 0 && options['print-env']) {
       throw new WavewrightError('USAGE', '--print-env is for use without a program');
     }
-    const [{ DeviceProcess }, { LinuxCalls }, application, open] = await Promise.all([
-      import('../../exec/device-process.ts'),
-      import('../../exec/libc.ts'),
-      import('../../exec/application.ts'),
-      openDeviceNamed(options.device, { workers: options.workers }),
-    ]);
-    await using devices = new DeviceProcess({
-      linux: await LinuxCalls.load(),
-      openDevice: open,
-      report: (error) => context.stderr(reportError(error, false).text),
-    });
-    await devices.start();
-    const variables = application.applicationVariables(devices.name, context.env);
-    if (options['print-env']) return await serve(context, variables);
-    const [program, ...args] = operands;
-    const running = new application.Application(program!, args, { ...context.env, ...variables });
-    const status = await endOf(running, devices, options.timeout, context);
-    if (options.stats) context.stderr(statisticsText(devices));
+    const findings = new Findings(options.check, context.stderr);
+    const watching = await openWatching(options);
+    const status = await runWith(context, options, operands, { findings, ...watching });
+    await writeReports(watching.tools, context.stderr, context);
+    findings.expectNone();
     return status;
   },
 });
+
+/** What looks at the kernels of programs. */
+interface Watching {
+  readonly tools: ExecTools | undefined;
+  readonly sums: KernelSums | undefined;
+  /** Of kernels that are looked at. */
+  readonly kernels: RegExp;
+}
+
+async function openWatching({ tool = [], hook = [], stats, kernels }: Options): Promise<Watching> {
+  const pattern = patternOf(kernels);
+  let tools: ExecTools | undefined;
+  if (tool.length > 0 || hook.length > 0) {
+    const { ExecTools } = await import('../program/exec-tools.ts');
+    tools = new ExecTools(await chooseTools(tool, hook), pattern);
+  }
+  const sums = stats ? new (await import('../../exec/kernel-sums.ts')).KernelSums() : undefined;
+  return { tools, sums, kernels: pattern };
+}
+
+function patternOf(text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch {
+    throw new WavewrightError('USAGE', `--kernels is no regular expression: '${text}'`);
+  }
+}
+
+/** The program's exit status; all devices are closed then. */
+async function runWith(
+  context: CommandContext,
+  options: Options,
+  operands: readonly string[],
+  { findings, tools, sums, kernels }: Watching & { readonly findings: Findings },
+): Promise<number> {
+  const [{ DeviceProcess }, { LinuxCalls }, application, open] = await Promise.all([
+    import('../../exec/device-process.ts'),
+    import('../../exec/libc.ts'),
+    import('../../exec/application.ts'),
+    openDeviceNamed(options.device, { workers: options.workers, countsClasses: options.stats, findings }),
+  ]);
+  await using devices = new DeviceProcess({
+    linux: await LinuxCalls.load(),
+    openDevice: open,
+    report: (error) => context.stderr(reportError(error, false).text),
+    observe: () => ({
+      tools: tools?.open(),
+      ...(sums && { onKernel: (kernel) => void (kernels.test(kernel.kernel ?? '') && sums.add(kernel)) }),
+    }),
+  });
+  await devices.start();
+  const variables = application.applicationVariables(devices.name, context.env);
+  let status: number;
+  if (options['print-env']) {
+    status = await serve(context, variables);
+  } else {
+    const [program, ...args] = operands;
+    const running = new application.Application(program!, args, { ...context.env, ...variables });
+    status = await endOf(running, devices, options.timeout, context);
+  }
+  devices.endAll();
+  if (sums) context.stderr(statisticsText(devices, sums));
+  return status;
+}
 
 /** Until somebody interrupts it. */
 async function serve(context: CommandContext, variables: Readonly<Record<string, string>>): Promise<number> {
@@ -106,8 +180,20 @@ async function endOf(
   return status;
 }
 
-function statisticsText({ statistics }: DeviceProcess): string {
-  const { applications, instructions, waves, workgroups, tiers } = statistics;
-  const parts = [`${instructions} instructions`, `${waves} waves`, `${workgroups} workgroups`, tierShares(tiers)];
-  return `statistics:\n  programs with a GPU   ${applications}\n  kernels               ${parts.join(', ')}\n`;
+function statisticsText({ statistics }: DeviceProcess, sums: KernelSums): string {
+  const { applications, instructions, waves, workgroups, tiers, classes, copies } = statistics;
+  const launches = sums.rows.reduce((sum, each) => sum + each.launches, 0);
+  const lines = [
+    'statistics:',
+    statisticsRow('programs with a GPU', String(applications)),
+    statisticsRow(
+      'all kernels',
+      ...[`${instructions} instructions`, `${waves} waves`, `${workgroups} workgroups`, tierShares(tiers)],
+    ),
+    ...(classes ? [statisticsRow('', instructionCounts(classes))] : []),
+    statisticsRow('copies', String(copies.count), `${copies.bytes} bytes`),
+    statisticsRow('kernels', String(sums.rows.length), `${launches} launches`),
+    ...sums.rows.flatMap(kernelRows),
+  ];
+  return `${lines.join('\n')}\n`;
 }

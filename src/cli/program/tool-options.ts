@@ -33,12 +33,17 @@ export async function openTools(
   hooks: readonly string[] = [],
 ): Promise<ToolSession | undefined> {
   if (texts.length === 0 && hooks.length === 0) return undefined;
-  const { chooseHook, chooseTool } = await import('../../tools/chosen-tool.ts');
   const { ToolSession } = await import('../../tools/tool-session.ts');
+  return new ToolSession(await chooseTools(texts, hooks));
+}
+
+/** Throws as `openTools`. */
+export async function chooseTools(texts: readonly string[], hooks: readonly string[]): Promise<readonly ChosenTool[]> {
+  const { chooseHook, chooseTool } = await import('../../tools/chosen-tool.ts');
   const chosen: ChosenTool[] = [];
   for (const text of texts) chosen.push(...(isModule(text) ? await toolsOfModule(text) : [await chooseTool(text)]));
   for (const text of hooks) chosen.push(chooseHook(text, readInput));
-  return new ToolSession(chosen);
+  return chosen;
 }
 
 /** A file is named by a path, or by the ending of a module of JavaScript or TypeScript. */
@@ -67,8 +72,11 @@ const MODULE_HINT = 'export const NAME = defineTool({...}) of wavewright/instrum
 const isTool = (value: unknown): value is Tool =>
   typeof value === 'object' && value !== null && 'attach' in value && 'options' in value && 'name' in value;
 
+/** What is there to print when tools are through. */
+export type ToolResults = Pick<ToolSession, 'reports' | 'unmatched'>;
+
 /** Says which tools found no kernel to look at. */
-export function warnOfUnmatched(session: ToolSession | undefined, context: CommandContext): void {
+export function warnOfUnmatched(session: Pick<ToolResults, 'unmatched'> | undefined, context: CommandContext): void {
   for (const { use, kernels } of session?.unmatched ?? []) {
     const { name } = use.tool;
     warn(context, `tool '${name}': no kernel matches '${use.kernels.source}'; the kernels are ${kernels.join(', ')}`);
@@ -77,7 +85,7 @@ export function warnOfUnmatched(session: ToolSession | undefined, context: Comma
 
 /** Prints what the tools found, or writes it into the files that they were given. */
 export async function writeReports(
-  session: ToolSession | undefined,
+  session: ToolResults | undefined,
   print: (text: string) => void,
   context: CommandContext,
 ): Promise<void> {

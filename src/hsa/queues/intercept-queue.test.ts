@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { PACKET } from '../objects/layouts.ts';
 import { FakeDevice } from '../runtime/fake-device.test-support.ts';
 import { createRuntime } from '../runtime/runtime.ts';
+import type { QueueOptions } from './queue.ts';
 
 function setUp() {
   const device = new FakeDevice();
@@ -120,4 +121,45 @@ test('the queue that runs the packets has the settings of the other one, priorit
     return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   });
   assert.deepEqual(types, [1, 0]);
+});
+
+test('packets that wait for the host fill both rings, and then the host lets them go on', () => {
+  const { device, runtime, queue, run, ran } = setUp();
+  const gate = runtime.createSignal(1n);
+  queue.barrier({ mode: 'all', dependencies: [gate] });
+  const signals = [0n, 1n, 2n, 3n, 4n, 5n].map((kernarg) => {
+    runtime.progress();
+    return run(kernarg);
+  });
+  for (let i = 0; i < 3; i++) runtime.progress();
+  assert.deepEqual(ran, []);
+  assert.equal(queue.error, undefined);
+  gate.store(0n);
+  signals.at(-1)!.waitSync('eq', 0n);
+  assert.deepEqual(ran, [0n, 1n, 2n, 3n, 4n, 5n]);
+  device.close();
+});
+
+test('who asks for it is told of each kernel, of those that were cancelled, too', () => {
+  const device = new FakeDevice();
+  const runtime = createRuntime({ devices: [device] });
+  const told: string[] = [];
+  const onKernel: QueueOptions['onKernel'] = ({ packetIndex, dispatch, gridSize }) =>
+    void told.push(`${packetIndex}: ${dispatch.state} ${gridSize}`);
+  const agent = runtime.gpuAgents[0]!;
+  for (const queue of [runtime.createQueue(agent, { onKernel }), runtime.createInterceptQueue(agent, { onKernel })]) {
+    const quick = device.addKernel(function* () {
+      yield 'running';
+    });
+    const endless = device.addKernel(function* () {
+      for (;;) yield 'running';
+    });
+    const completionSignal = runtime.createSignal(1n);
+    queue.dispatch({ kernel: quick, kernarg: 0n, grid: [3], workgroup: [1], completionSignal });
+    completionSignal.waitSync('eq', 0n);
+    queue.dispatch({ kernel: endless, kernarg: 0n, grid: [1, 2], workgroup: [1, 1] });
+    runtime.progress();
+    queue.inactivate();
+    assert.deepEqual(told.splice(0), ['0: complete 3,1,1', '1: cancelled 1,2,1']);
+  }
 });

@@ -7,7 +7,7 @@ import { expectCallback } from '../objects/handles.ts';
 import { AQL_PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
 import { HsaError } from '../objects/status.ts';
 import { decodeHeader } from './packet.ts';
-import type { PacketConsumer, PacketSource, QueueError } from './packet-processor.ts';
+import type { PacketConsumer, PacketListener, PacketSource } from './packet-processor.ts';
 import { Queue, type QueueOptions, type QueueOwner, type QueuePriority } from './queue.ts';
 
 /** Hands packets of 64 bytes on; may be called any number of times while the interceptor runs. */
@@ -24,20 +24,15 @@ class InterceptConsumer implements PacketConsumer {
   readonly #inner: Queue;
   readonly #interceptors: readonly Interceptor[];
   readonly #words: Int32Array<SharedArrayBuffer>;
-  readonly #onError: (error: QueueError) => void;
+  readonly #listener: PacketListener;
   #isForwarding = false;
   #isStopped = false;
 
-  constructor(
-    queue: PacketSource,
-    inner: Queue,
-    interceptors: readonly Interceptor[],
-    onError: (error: QueueError) => void,
-  ) {
+  constructor(queue: PacketSource, inner: Queue, interceptors: readonly Interceptor[], listener: PacketListener) {
     this.#queue = queue;
     this.#inner = inner;
     this.#interceptors = interceptors;
-    this.#onError = onError;
+    this.#listener = listener;
     const { ring } = queue;
     this.#words = new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
     for (let slot = 0; slot < queue.sizePackets; slot++) this.#setInvalid(slot);
@@ -73,6 +68,8 @@ class InterceptConsumer implements PacketConsumer {
     const header = Atomics.load(this.#words, (slot * AQL_PACKET_SIZE_BYTES) / 4);
     const isOver = this.#isStopped || this.#inner.error !== undefined;
     if (isOver || decodeHeader(header).type === PACKET_TYPE.invalid) return false;
+    // What a host has to let go on stays here, where its producer sees that there is no room.
+    if (this.#inner.writeIndex - this.#inner.readDispatchId >= BigInt(this.#inner.sizePackets)) return false;
     const start = slot * AQL_PACKET_SIZE_BYTES;
     this.#intercept(0, [this.#queue.ring.slice(start, start + AQL_PACKET_SIZE_BYTES)], index);
     this.#setInvalid(slot);
@@ -95,7 +92,7 @@ class InterceptConsumer implements PacketConsumer {
       // Where the second queue failed while this waited for room in it, it has said so.
       if (this.#inner.error !== undefined) return;
       this.stop();
-      this.#onError({ error: error.within({ section: `AQL packet ${packetIndex}` }), packetIndex });
+      this.#listener.onError({ error: error.within({ section: `AQL packet ${packetIndex}` }), packetIndex });
     }
   }
 
@@ -125,9 +122,9 @@ export class InterceptQueue extends Queue {
   ) {
     const interceptors: Interceptor[] = [];
     let inner: Queue | undefined;
-    super(owner, options, (queue, onError) => {
-      inner = createInner((error) => onError(error));
-      return new InterceptConsumer(queue, inner, interceptors, onError);
+    super(owner, options, (queue, listener) => {
+      inner = createInner((error) => listener.onError(error));
+      return new InterceptConsumer(queue, inner, interceptors, listener);
     });
     this.#interceptors = interceptors;
     this.#inner = inner!;

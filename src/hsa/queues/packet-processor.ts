@@ -45,6 +45,25 @@ export interface QueueError {
   readonly kernel?: string;
 }
 
+/** A dispatch that is over, however it ended. */
+export interface FinishedKernel {
+  /** The name of the kernel, where its executable was there when it started. */
+  readonly kernel: string | undefined;
+  readonly packetIndex: bigint;
+  readonly dispatch: Dispatch;
+  /** In work-items. */
+  readonly gridSize: Extent;
+  readonly workgroupSize: Extent;
+}
+
+/** Who is told what comes of packets. */
+export interface PacketListener {
+  /** Called once at most, with what stopped the queue. */
+  onError(error: QueueError): void;
+  /** Called once for each dispatch that started. */
+  onKernel?(kernel: FinishedKernel): void;
+}
+
 /** What the processor needs to know of its queue. */
 export interface PacketSource {
   readonly address: bigint;
@@ -71,6 +90,7 @@ interface StartedPacket {
   readonly completionSignal: GuestAddress;
   /** Absent for barrier packets, which are complete once started. */
   readonly dispatch: Dispatch | undefined;
+  readonly packet?: KernelDispatchPacket<GuestAddress>;
   readonly kernel?: string | undefined;
   /** The private memory that a work-item of the kernel got, for the hint of a fault in the stack. */
   readonly privateSizeBytes?: number;
@@ -89,7 +109,7 @@ export class PacketProcessor implements PacketConsumer {
    */
   readonly #memory: GuestMemory;
   readonly #queue: PacketSource;
-  readonly #onError: (error: QueueError) => void;
+  readonly #listener: PacketListener;
   readonly #words: Int32Array<SharedArrayBuffer>;
   /** Packets that started and are not retired yet, oldest first. */
   readonly #started: StartedPacket[] = [];
@@ -98,12 +118,12 @@ export class PacketProcessor implements PacketConsumer {
   #stopped = false;
   #statistics = NO_STATISTICS;
 
-  constructor(agent: Agent, queue: PacketSource, onError: (error: QueueError) => void) {
+  constructor(agent: Agent, queue: PacketSource, listener: PacketListener) {
     this.#agent = agent;
     this.#device = agent.requireDevice();
     this.#memory = this.#device.memory;
     this.#queue = queue;
-    this.#onError = onError;
+    this.#listener = listener;
     const { ring } = queue;
     this.#words = new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
     for (let slot = 0; slot < queue.sizePackets; slot++) this.#setInvalid(slot);
@@ -141,10 +161,10 @@ export class PacketProcessor implements PacketConsumer {
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
-    for (const { dispatch, complete } of this.#started) {
-      if (dispatch === undefined || complete) continue;
-      dispatch.cancel();
-      this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
+    for (const packet of this.#started) {
+      if (packet.dispatch === undefined || packet.complete) continue;
+      packet.dispatch.cancel();
+      this.#count(packet, packet.dispatch);
     }
   }
 
@@ -181,7 +201,7 @@ export class PacketProcessor implements PacketConsumer {
 
   #complete(packet: StartedPacket, startTicks: bigint, endTicks: bigint): void {
     packet.complete = true;
-    if (packet.dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, packet.dispatch.statistics);
+    if (packet.dispatch !== undefined) this.#count(packet, packet.dispatch);
     if (packet.completionSignal === 0n) return;
     try {
       completeSignal(this.#memory, packet.completionSignal, startTicks, endTicks);
@@ -192,10 +212,17 @@ export class PacketProcessor implements PacketConsumer {
     }
   }
 
+  #count({ packet, kernel, index: packetIndex }: StartedPacket, dispatch: Dispatch): void {
+    this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
+    if (packet === undefined) return;
+    const { gridSize, workgroupSize } = packet;
+    this.#listener.onKernel?.({ kernel, packetIndex, dispatch, gridSize, workgroupSize });
+  }
+
   #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {
     this.stop();
     const fault = explainFault(found, this.#agent);
-    this.#onError({
+    this.#listener.onError({
       error: faultError(fault, this.#agent, { kernel, privateSizeBytes }),
       packetIndex,
       fault,
@@ -208,7 +235,7 @@ export class PacketProcessor implements PacketConsumer {
     if (!(error instanceof WavewrightError)) throw error;
     this.stop();
     const place = { section: `AQL packet ${packetIndex}` };
-    this.#onError({ error: statusError('ERROR', error).within(place), packetIndex });
+    this.#listener.onError({ error: statusError('ERROR', error).within(place), packetIndex });
   }
 
   /** Returns whether the next packet started. */
@@ -248,7 +275,7 @@ export class PacketProcessor implements PacketConsumer {
       const dispatch = this.#dispatch(packet, slot);
       const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
       const name = kernel && kernelName(kernel);
-      return { index, completionSignal, dispatch, kernel: name, privateSizeBytes, complete: false };
+      return { index, completionSignal, dispatch, packet, kernel: name, privateSizeBytes, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
       const { dependencies, completionSignal } = decodeBarrier(bytes);

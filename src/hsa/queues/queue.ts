@@ -28,7 +28,14 @@ import {
 } from '../signals/signal.ts';
 import { type Extent, encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from './packet.ts';
 import type { BarrierOptions, BarrierValueOptions, DispatchOptions } from './packet-options.ts';
-import { type PacketConsumer, PacketProcessor, type PacketSource, type QueueError } from './packet-processor.ts';
+import {
+  type FinishedKernel,
+  type PacketConsumer,
+  type PacketListener,
+  PacketProcessor,
+  type PacketSource,
+  type QueueError,
+} from './packet-processor.ts';
 
 /** hsa_queue_type_t, in its order. */
 export const QUEUE_TYPES = ['multi', 'single', 'cooperative'] as const;
@@ -52,6 +59,8 @@ export interface QueueOptions {
   sizePackets?: number;
   /** Called once, when a packet or a kernel fails; the queue is inactive then. */
   onError?: (error: QueueError, queue: Queue) => void;
+  /** Called when a kernel is over, however it ended. */
+  onKernel?: (kernel: FinishedKernel, queue: Queue) => void;
 }
 
 /** What a queue has of its runtime. */
@@ -104,8 +113,8 @@ export class Queue implements Disposable {
   constructor(
     owner: QueueOwner,
     options: QueueOptions,
-    createConsumer = (queue: PacketSource, onError: (error: QueueError) => void): PacketConsumer =>
-      new PacketProcessor(owner.agent, queue, onError),
+    createConsumer = (queue: PacketSource, listener: PacketListener): PacketConsumer =>
+      new PacketProcessor(owner.agent, queue, listener),
   ) {
     const { agent, device, id } = owner;
     const sizePackets = options.sizePackets ?? 64;
@@ -137,12 +146,16 @@ export class Queue implements Disposable {
     this.#owner = owner;
     this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
     this.#initialize(new DataView(bytes.buffer, bytes.byteOffset, RING));
-    this.#processor = createConsumer(this, (error) => {
-      this.#error = error;
-      const status = error.error instanceof HsaError ? error.error.hsaStatus : HSA_STATUS.ERROR.value;
-      Atomics.store(this.#words, (INACTIVE_SIGNAL + SIGNAL.value) / 8, BigInt(status));
-      owner.onError(this, error);
-      options.onError?.(error, this);
+    const { onKernel } = options;
+    this.#processor = createConsumer(this, {
+      onError: (error) => {
+        this.#error = error;
+        const status = error.error instanceof HsaError ? error.error.hsaStatus : HSA_STATUS.ERROR.value;
+        Atomics.store(this.#words, (INACTIVE_SIGNAL + SIGNAL.value) / 8, BigInt(status));
+        owner.onError(this, error);
+        options.onError?.(error, this);
+      },
+      ...(onKernel && { onKernel: (kernel) => onKernel(kernel, this) }),
     });
   }
 

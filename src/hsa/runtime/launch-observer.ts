@@ -3,7 +3,7 @@ import type { Executable } from '../executables/executable.ts';
 import type { Agent } from '../objects/agent.ts';
 import { PACKET_TYPE } from '../objects/layouts.ts';
 import { decodeHeader } from '../queues/packet.ts';
-import type { Queue } from '../queues/queue.ts';
+import type { Queue, QueueOptions } from '../queues/queue.ts';
 import type { Runtime } from './runtime.ts';
 
 export interface LaunchObserver {
@@ -19,13 +19,23 @@ export interface LaunchObserver {
 }
 
 /** A queue whose kernels `observer` sees, or a plain one. */
-export function createObservedQueue(runtime: Runtime, agent: Agent, observer: LaunchObserver | undefined): Queue {
-  return observer ? createSharedQueue(runtime, agent, () => [observer]) : runtime.createQueue(agent);
+export function createObservedQueue(
+  runtime: Runtime,
+  agent: Agent,
+  observer: LaunchObserver | undefined,
+  options?: QueueOptions,
+): Queue {
+  return observer ? createSharedQueue(runtime, agent, () => [observer], options) : runtime.createQueue(agent, options);
 }
 
 /** A queue whose kernels those see that `observers` gives when a packet is on its way. */
-export function createSharedQueue(runtime: Runtime, agent: Agent, observers: () => Iterable<LaunchObserver>): Queue {
-  const queue = runtime.createInterceptQueue(agent);
+export function createSharedQueue(
+  runtime: Runtime,
+  agent: Agent,
+  observers: () => Iterable<LaunchObserver>,
+  options?: QueueOptions,
+): Queue {
+  const queue = runtime.createInterceptQueue(agent, options);
   queue.register((packets, _index, write) => {
     for (const packet of packets) {
       const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
