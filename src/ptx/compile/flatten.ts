@@ -3,7 +3,15 @@
 import type { Expansion, Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
-import type { PtxGuard, PtxInstruction, Statement, Variable } from '../text/syntax.ts';
+import type {
+  ConstantOperand,
+  NameOperand,
+  PtxGuard,
+  PtxInstruction,
+  Statement,
+  Targets,
+  Variable,
+} from '../text/syntax.ts';
 import { isThroughRegister } from './call-operands.ts';
 import type { Scope } from './scope.ts';
 import { callSignature } from './signature.ts';
@@ -135,9 +143,12 @@ class Flattener {
       throw this.#source.error(offset, `instruction '${opcode}' is not implemented`, 'UNSUPPORTED');
     }
     const { flow, control, expansion } = form.row;
-    if (flow === 'indexed') throw this.#source.error(offset, 'branches by number', 'UNSUPPORTED');
     if (flow === 'branch') {
       this.#branch(instruction, scope);
+      return;
+    }
+    if (flow === 'indexed') {
+      this.#indexedBranch(instruction, scope);
       return;
     }
     if (STACK_USERS.has(expansion)) this.#declarations.useStack(scope);
@@ -181,4 +192,72 @@ class Flattener {
       guard ? { kind: 'branch', guard, scope, taken: next, other: next, offset } : { kind: 'goto', target: next },
     );
   }
+
+  /**
+   * To the label with a number in a list: comparisons halve it. A number that is behind the list leads to
+   * the last label.
+   */
+  #indexedBranch({ operands, offset, guard }: PtxInstruction, scope: Scope): void {
+    const [index, list] = operands;
+    const targets = list?.kind === 'name' ? scope.find(list.name) : undefined;
+    const isNumber = index?.kind === 'name' || index?.kind === 'constant';
+    if (operands.length !== 2 || !isNumber || targets?.kind !== 'targets' || !isOfLabels(targets.targets)) {
+      throw this.#source.error(offset, "expected 'brx.idx number, list of labels;'");
+    }
+    const inner = scope.inner();
+    inner.declareRegisters({ ...IS_BEFORE_REGISTER, offset });
+    /** Ends the last block: lanes of the guard go into what `then` adds, others behind that. */
+    const divide = (own: PtxGuard, at: Scope, then: () => void): void => {
+      const block = this.#blocks.length - 1;
+      const exit = { kind: 'branch', guard: own, scope: at, offset } as const;
+      this.#begin({ ...exit, taken: block + 1, other: block + 1 });
+      then();
+      this.#blocks[block]!.exit = { ...exit, taken: block + 1, other: this.#blocks.length - 1 };
+    };
+    const choose = (labels: readonly string[], first: number): void => {
+      const [label, ...others] = labels;
+      if (others.every((other) => other === label)) {
+        const block = this.#blocks.length - 1;
+        this.#fixups.push({ block, label: label!, offset: targets.targets.offset });
+        this.#begin({ kind: 'goto', target: block });
+        return;
+      }
+      const half = labels.length >> 1;
+      this.#blocks.at(-1)!.code.push(comparison(index, first + half, { scope: inner, offset }));
+      divide({ register: IS_BEFORE, isNegated: false }, inner, () => choose(labels.slice(0, half), first));
+      choose(labels.slice(half), first + half);
+    };
+    const all = (): void => choose(targets.targets.targets, 0);
+    if (guard) divide(guard, scope, all);
+    else all();
+  }
+}
+
+const isOfLabels = ({ directive }: Targets): boolean => directive === '.branchtargets';
+
+/** No text can have a register of this name. */
+const IS_BEFORE = 'is before';
+const IS_BEFORE_REGISTER = {
+  kind: 'registers',
+  type: '.pred',
+  vector: undefined,
+  names: [{ name: IS_BEFORE, count: undefined }],
+} as const;
+
+/** Whether a number is less than a constant, into `IS_BEFORE`. */
+function comparison(
+  index: NameOperand | ConstantOperand,
+  constant: number,
+  { scope, offset }: Pick<ScopedInstruction, 'scope'> & { readonly offset: number },
+): ScopedInstruction {
+  const name = { component: undefined, addend: 0n, isNegated: false, pair: undefined, offset };
+  const instruction: PtxInstruction = {
+    ...{ kind: 'instruction', guard: undefined, opcode: 'setp.lo.u32', offset },
+    operands: [
+      { kind: 'name', name: IS_BEFORE, ...name },
+      index,
+      { kind: 'constant', constant: { kind: 'integer', value: BigInt(constant), isUnsigned: true }, offset },
+    ],
+  };
+  return { instruction, form: formOf(instruction.opcode)!, scope };
 }

@@ -22,8 +22,7 @@ export function coverageTable(): string {
 
 One line for each row of \`src/ptx/rows\`. \`name=a/b\` is one of these words, \`?\` may be left out, \`@list\` is a list that
 many instructions share (\`src/ptx/rows/pattern.ts\`); an operand with \`=\` is written, and has the type that the modifier of
-its name says. What stands in no line is refused by name when a kernel that needs it is loaded. \`brx\` is known by name and
-refused.
+its name says. What stands in no line is refused by name when a kernel that needs it is loaded.
 
 ${parts.join('\n')}`;
 }
