@@ -55,6 +55,9 @@ export const source = (contents: Uint8Array): ParsedArgument => ({
   ...{ kind: 'buffer', text: 'in', elements: undefined, contents, sizeBytes: contents.length, output: undefined },
 });
 
+/** Threads that went astray may run forever. */
+const TIMEOUT_MS = 30_000;
+
 export type Run = Omit<PtxRunRequest, 'device'>;
 
 /** Runs it on a device of its own. */
@@ -85,7 +88,7 @@ export async function outcomesOf(body: string, options: KernelRunOptions = {}): 
   contents.set(new Uint8Array(BigUint64Array.from(input.map((each) => BigInt.asUintN(64, each))).buffer));
   const request: Run = {
     ...{ texts: [{ text: kernelText(body, declarations), name: 'k.ptx' }], grid: [threads], workgroup: [block] },
-    args: [output(threads * 8), source(contents), u32(n)],
+    ...{ args: [output(threads * 8), source(contents), u32(n)], timeoutMs: TIMEOUT_MS },
   };
   let first: bigint[] | undefined;
   for (const [name, device] of Object.entries(ways)) {

@@ -8,7 +8,7 @@ import type { PtxSource } from '../text/source.ts';
 import { callCode } from './calls.ts';
 import type { Exit, FlatBlock } from './flatten.ts';
 import type { Frame } from './frame.ts';
-import { type FunctionRegister, type Lir, type LirOperand, lir, type RegisterGuard } from './lir.ts';
+import { type BlockAddress, type FunctionRegister, type Lir, lir, type RegisterGuard } from './lir.ts';
 import { codeOrder } from './order.ts';
 import { guardOf, selectCode } from './select.ts';
 import { type ScalarPlaces, type SelectedBlock, uniformRegisters, withScalars } from './uniform.ts';
@@ -267,7 +267,9 @@ function joinsBefore(size: number, joins: ReadonlySet<number>): Uint32Array {
   return before;
 }
 
-const resumption = (block: number): LirOperand => ({ kind: 'block', block });
+const resumption = (block: number): BlockAddress => ({ kind: 'block', block });
+/** Who goes back has not waited at the join there, so that it would not be asked for there. */
+const backTo = resumption;
 
 class Emitter {
   readonly #pieces: readonly Piece[];
@@ -344,7 +346,7 @@ class Emitter {
 
   /** All active lanes go to a place; before it some may wait at joins. */
   #goto(target: number, place: number): readonly Lir[] {
-    if (target <= place) return this.#jump(target, place);
+    if (target <= place) return [lir('wave_goto', [], 0, { target: backTo(target) })];
     const next = this.#nextJoin[place + 1]!;
     if (next > target || (next === target && !this.#joins.has(target))) return this.#jump(target, place);
     const wait = target === this.#end && this.#isEndOver ? [] : [this.#wait(target)];
@@ -365,7 +367,8 @@ class Emitter {
     const suffix = (target: number): string => (isTaken(target) === isNegated ? '.not' : '');
     const operands = [condition, resumption(later), PLACES.join];
     if (first <= place) {
-      return [lir(`wave_loop${suffix(first)}`, operands, offset, { target: first }), ...this.#jump(next, place)];
+      const back = lir(`wave_loop${suffix(first)}`, operands, offset, { target: backTo(first) });
+      return [back, ...this.#jump(next, place)];
     }
     return [lir(`wave_split${suffix(later)}`, operands, offset, { target: next }), ...this.#goto(first, place)];
   }
@@ -380,6 +383,7 @@ class Emitter {
     const isOther = !isFree(taken) || (other <= place && taken > place);
     const [first, second] = isOther ? [other, taken] : [taken, other];
     const suffix = isOther === isNegated ? '' : '.not';
-    return [lir(`wave_when${suffix}`, [condition], offset, { target: first }), ...this.#goto(second, place)];
+    const target = first <= place ? backTo(first) : first;
+    return [lir(`wave_when${suffix}`, [condition], offset, { target }), ...this.#goto(second, place)];
   }
 }

@@ -71,8 +71,8 @@ export interface Lir {
   readonly form: Form;
   readonly operands: readonly LirOperand[];
   readonly guard: RegisterGuard | undefined;
-  /** Number of the block that it may branch to, in the order of the code. */
-  readonly target: number | undefined;
+  /** The block that it may branch to, by its number in the order of the code; an address: behind its join. */
+  readonly target: number | BlockAddress | undefined;
   /** The function that it calls. */
   readonly callee?: string | undefined;
   readonly keeping?: Keeping | undefined;
@@ -88,7 +88,7 @@ export function lir(
   opcode: string,
   operands: readonly LirOperand[],
   offset: number,
-  { guard, target }: { readonly guard?: RegisterGuard | undefined; readonly target?: number | undefined } = {},
+  { guard, target }: { readonly guard?: RegisterGuard | undefined; readonly target?: Lir['target'] } = {},
 ): Lir {
   const form = formOf(opcode);
   assert(form, () => `there is no row for '${opcode}'`);

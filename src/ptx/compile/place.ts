@@ -60,6 +60,10 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
     asides.set(line, offset);
     place(line.aside);
   }
+  const targetOf = (line: Lir): number | undefined => {
+    if (line.target === undefined) return asides.get(line);
+    return typeof line.target === 'number' ? starts[line.target]! : resumptions[line.target.block]!;
+  };
   const addressed = lines.map((placed, index): PlacedLine => {
     const { line, instruction, offset: at } = placed;
     const operands = instruction.operands.map((operand, i) => {
@@ -71,7 +75,7 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
       const behind = lines[index + from.instructions + 1]?.offset ?? offset;
       return { kind: 'code', distance: behind - at } as const;
     });
-    const target = line.target === undefined ? asides.get(line) : starts[line.target]!;
+    const target = targetOf(line);
     const distance = target === undefined ? instruction.distance : target - at;
     return { line, instruction: { ...instruction, operands, distance }, offset: at };
   });

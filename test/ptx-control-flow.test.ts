@@ -1,0 +1,94 @@
+/**
+ * Random graphs of blocks as PTX, with any edges: loops within loops and those that are entered at several
+ * places. The threads of a warp go their own ways, and have to compute what each of them would alone.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { outcomesOf } from '../src/ptx-host/ptx-runs.test-support.ts';
+import { Random } from './fuzz/random.ts';
+
+const THREADS = 32;
+/** Blocks that a thread goes through in a graph. */
+const FUEL = 60;
+const FACTOR = 0x9e3779b1;
+
+interface Block {
+  readonly addend: number;
+  /** Where threads go whose state has the bit, and the others; all go one way where there is no bit. */
+  readonly bit: number | undefined;
+  readonly targets: readonly [number, number];
+}
+
+type Graph = readonly Block[];
+
+function graphOf(random: Random): Graph {
+  const size = random.between(2, 9);
+  return Array.from({ length: size }, () => ({
+    addend: random.next(),
+    bit: random.chance(70) ? random.between(20, 31) : undefined,
+    targets: [random.below(size), random.below(size)] as const,
+  }));
+}
+
+/** What becomes of a thread's state in a graph. */
+function stateBehind(graph: Graph, start: number): number {
+  let state = start;
+  for (let [at, fuel] = [0, FUEL]; fuel > 0; fuel--) {
+    const { addend, bit, targets } = graph[at]!;
+    state = (Math.imul(state, FACTOR) + addend) >>> 0;
+    at = targets[bit === undefined || (state >>> bit) & 1 ? 0 : 1];
+  }
+  return state;
+}
+
+/** The state is in `%r10`. `work`: what blocks do besides. */
+function graphText(graph: Graph, name: string, work: string): string {
+  const blocks = graph.map(({ addend, bit, targets: [first, second] }, number) => {
+    const branch =
+      bit === undefined
+        ? ''
+        : `shr.u32 %r13, %r10, ${bit}; and.b32 %r13, %r13, 1; setp.eq.u32 %p3, %r13, 1;
+  @!%p3 bra ${name}_${second};`;
+    return `${name}_${number}:
+  mad.lo.u32 %r10, %r10, ${FACTOR}, ${addend};
+  ${work}
+  sub.u32 %r11, %r11, 1; setp.eq.u32 %p2, %r11, 0;
+  @%p2 bra ${name}_end;
+  ${branch}
+  bra ${name}_${first};`;
+  });
+  return `  mov.u32 %r11, ${FUEL};\n${blocks.join('\n')}\n${name}_end:`;
+}
+
+const graphsOf = (seed: number, count: number): readonly Graph[] => {
+  const random = new Random(seed);
+  return Array.from({ length: count }, () => graphOf(random));
+};
+
+async function statesOf(body: string, declarations = ''): Promise<number[]> {
+  const text = `  mov.u32 %r10, %gid;\n${body}\n  cvt.u64.u32 %rd5, %r10;\n  st.global.u64 [%out], %rd5;`;
+  return (await outcomesOf(text, { threads: THREADS, declarations })).map(Number);
+}
+
+const expectedStates = (behind: (state: number) => number): number[] =>
+  Array.from({ length: THREADS }, (_, thread) => behind(thread));
+
+test('threads go through any graph of blocks as if they were alone, and meet behind it', async () => {
+  const graphs = graphsOf(1, 10);
+  const meet = 'activemask.b32 %r12;\n  popc.b32 %r12, %r12;\n  add.u32 %r10, %r10, %r12;';
+  const found = await statesOf(graphs.map((graph, i) => `${graphText(graph, `g${i}`, '')}\n  ${meet}`).join('\n'));
+  assert.deepEqual(
+    found,
+    expectedStates((state) => graphs.reduce((at, graph) => (stateBehind(graph, at) + THREADS) >>> 0, state)),
+  );
+});
+
+test('so do threads that take turns on the way', async () => {
+  const graphs = graphsOf(2, 10);
+  const look = 'ld.volatile.global.u32 %r14, [%in];';
+  const found = await statesOf(graphs.map((graph, i) => graphText(graph, `g${i}`, look)).join('\n'));
+  assert.deepEqual(
+    found,
+    expectedStates((state) => graphs.reduce((at, graph) => stateBehind(graph, at), state)),
+  );
+});
