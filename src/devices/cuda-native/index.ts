@@ -9,8 +9,9 @@ import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 import { checkWholeBlocks } from '../../launch/whole-blocks.ts';
 import { SharedHostMemory } from '../native/host-memory.ts';
+import type { LibraryOptions } from '../native/shared-library.ts';
 import { CudaContext } from './context.ts';
-import { CudaLibrary, type CudaLibraryOptions } from './library.ts';
+import { CudaLibrary } from './library.ts';
 import { GpuMemory, PinnedMemory, StreamHeap } from './memory.ts';
 import { CudaModule, type LoadedKernel } from './module.ts';
 import { type CudaGpu, countGpus, findGpu, GpuQueries, type LaunchLimits } from './properties.ts';
@@ -19,7 +20,7 @@ import { CudaStream } from './stream.ts';
 export { CUDA_LIBRARY_VARIABLE } from './library.ts';
 export type { CudaGpu } from './properties.ts';
 
-export interface CudaDeviceOptions extends CudaLibraryOptions {
+export interface CudaDeviceOptions extends LibraryOptions {
   /** Which GPU. Default 0. */
   readonly index?: number;
 }
@@ -156,7 +157,7 @@ export interface CudaMachine {
 }
 
 /** The GPUs of the machine; none of them is opened. Throws NO_DEVICE where there is no driver, or no GPU. */
-export async function describeCudaMachine(options: CudaLibraryOptions = {}): Promise<CudaMachine> {
+export async function describeCudaMachine(options: LibraryOptions = {}): Promise<CudaMachine> {
   const library = await CudaLibrary.open(options);
   const count = countGpus(library);
   if (count === 0) findGpu(library, 0);

@@ -1,7 +1,7 @@
 /** `libcuda.so.1`, the driver API of CUDA (CUDA driver API reference; names as the library exports them). */
 import type * as Ffi from 'node:ffi';
 import { WavewrightError } from '../../base/errors.ts';
-import { openSharedLibrary, type SharedLibrary } from '../native/shared-library.ts';
+import { type LibraryOptions, openSharedLibrary, type SharedLibrary } from '../native/shared-library.ts';
 import { resultMeaning, SUCCESS } from './results.ts';
 
 const { existsSync } = process.getBuiltinModule('node:fs');
@@ -85,12 +85,6 @@ const ASYNC_DEFINITIONS = {
 type Functions = Ffi.WrappedFunctionsFromDefinitions<typeof DEFINITIONS>;
 type AsyncFunctions = Ffi.WrappedFunctionsFromDefinitions<typeof ASYNC_DEFINITIONS>;
 
-export interface CudaLibraryOptions {
-  /** The library itself; before what the environment names. */
-  readonly path?: string | undefined;
-  readonly environment?: Readonly<Record<string, string | undefined>>;
-}
-
 export class CudaLibrary {
   readonly path: string;
   readonly ffi: typeof Ffi;
@@ -106,7 +100,7 @@ export class CudaLibrary {
   }
 
   /** Throws NO_DEVICE with what was tried when there is no such library, or one that is too old. */
-  static async open({ path, environment = process.env }: CudaLibraryOptions = {}): Promise<CudaLibrary> {
+  static async open({ path, environment = process.env }: LibraryOptions = {}): Promise<CudaLibrary> {
     const named = environment[CUDA_LIBRARY_VARIABLE];
     const chosen = path ?? (named === '' ? undefined : named);
     let call: Functions | undefined;

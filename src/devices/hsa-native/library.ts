@@ -6,7 +6,7 @@
 import type * as Ffi from 'node:ffi';
 import { hex } from '../../base/text.ts';
 import { HsaError, statusNamed } from '../../hsa/objects/status.ts';
-import { noDevice, openSharedLibrary, type SharedLibrary } from '../native/shared-library.ts';
+import { type LibraryOptions, noDevice, openSharedLibrary, type SharedLibrary } from '../native/shared-library.ts';
 
 const { existsSync } = process.getBuiltinModule('node:fs');
 
@@ -54,12 +54,6 @@ const DEFINITIONS = {
 } as const satisfies Ffi.FunctionDefinitions;
 
 type Functions = Ffi.WrappedFunctionsFromDefinitions<typeof DEFINITIONS>;
-
-export interface LibraryOptions {
-  /** The library itself; before what the environment names. */
-  readonly path?: string | undefined;
-  readonly environment?: Readonly<Record<string, string | undefined>>;
-}
 
 export class HsaLibrary {
   readonly path: string;

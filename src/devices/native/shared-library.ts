@@ -13,6 +13,12 @@ export interface SharedLibrary {
   readonly library: Ffi.DynamicLibrary;
 }
 
+export interface LibraryOptions {
+  /** The library itself; before what the environment names. */
+  readonly path?: string | undefined;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
 /** Where a library is looked for. */
 export interface LibraryPlaces {
   /** What errors call it. */
