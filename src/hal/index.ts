@@ -71,10 +71,12 @@ export {
 } from './devices/driver.ts';
 export { LogicalDevice, type SemaphoreParams } from './devices/logical-device.ts';
 export {
+  type OperationTimes,
   PROFILE_DATA,
   type ProfileChunk,
   type ProfileData,
   type ProfileEvent,
+  type ProfileFilter,
   type ProfileOptions,
   ProfileSession,
   type ProfileSink,

@@ -6,6 +6,7 @@ import { contentsOf, integersOf } from '../conformance/readback.test-support.ts'
 import { conformanceCode, createRegistry, testAgents } from '../conformance/subject.test-support.ts';
 import { DriverRegistry } from '../devices/driver.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
+import type { ProfileEvent } from '../devices/profile-session.ts';
 import { amdgpuDriver } from './index.ts';
 
 const COUNT = 256;
@@ -232,4 +233,38 @@ test('GPUs of several ISAs are no logical device, and none of them stays open', 
   assert.equal(open.size, 0);
   await using device = await registry.open('amdgpu://0,1');
   assert.equal(device.physicalDevices.length, 2);
+});
+
+test('several GPUs in one profile', async () => {
+  using registry = createRegistry(2);
+  const device = await registry.open('amdgpu?target=gfx90a');
+  using code = device.load(conformanceCode('gfx90a'));
+  const ordinals = [0, 1];
+  const totals = ordinals.map((deviceOrdinal) => device.allocate(4, { deviceOrdinal }));
+  const events: ProfileEvent[] = [];
+  const names: string[] = [];
+  const session = await device.profile({
+    data: ['dispatch-events'],
+    sink: {
+      begin: ({ devices }) => void names.push(...devices.map(({ uuid }) => uuid)),
+      write: (chunk) => {
+        assert.equal(chunk.clocks.length, 2);
+        events.push(...chunk.events);
+      },
+    },
+  });
+  const entry = code.lookup('count_workgroups');
+  for (const ordinal of ordinals) {
+    await device.queuesOf(ordinal)[0]!.dispatch({ entry, groups: 1, bindings: [totals[ordinal]!] });
+  }
+  await session.end();
+  assert.deepEqual(
+    names,
+    device.physicalDevices.map(({ uuid }) => uuid),
+  );
+  assert.deepEqual(
+    events.map((event) => event.data === 'dispatch-events' && event.deviceOrdinal),
+    ordinals,
+  );
+  for (const total of totals) total[Symbol.dispose]();
 });

@@ -1,9 +1,9 @@
 /** Dispatches of queues and of command buffers. */
 import assert from 'node:assert/strict';
 
-import type { ProfileData, ProfileEvent } from '../devices/profile-session.ts';
+import type { ProfileFilter } from '../devices/profile-session.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
-import { executing, type Group, measuring, PROFILING, type World } from './cts.test-support.ts';
+import { executing, type Group, measuring, type World } from './cts.test-support.ts';
 
 const INPUT = Int32Array.of(1, 2, 3, 4);
 const SCALED = Int32Array.of(13, 16, 19, 22);
@@ -14,22 +14,11 @@ const scale = (world: World, bindings: readonly HalBuffer[]) => ({
   bindings,
 });
 
-/** What a session of its own is told of what `run` does. */
-async function profiled(
-  { device }: World,
-  data: readonly ProfileData[],
-  run: () => PromiseLike<unknown>,
-): Promise<readonly ProfileEvent[]> {
-  const events: ProfileEvent[] = [];
-  const session = await device.profile({ data, sink: { write: (chunk) => void events.push(...chunk.events) } });
-  await run();
-  await session.end();
-  return events;
+/** Kernels that `run` lets run, as far as a filter lets them through. */
+async function kernelsOf(world: World, run: () => PromiseLike<unknown>, filter: ProfileFilter = {}) {
+  const events = await world.profiled({ data: ['dispatch-events'], filter }, run);
+  return events.filter((event) => event.data === 'dispatch-events');
 }
-
-/** Kernels that `run` lets run. */
-const kernelsOf = async (world: World, run: () => PromiseLike<unknown>) =>
-  (await profiled(world, ['dispatch-events'], run)).filter((event) => event.data === 'dispatch-events');
 
 export const QueueDispatchTest: Group = {
   DispatchWithConstantsAndBindings: executing(async (world) => {
@@ -57,14 +46,31 @@ export const QueueDispatchTest: Group = {
   }),
   DispatchHostQueueEventProfiling: executing(async (world) => {
     const bindings = [await world.filled(INPUT), world.buffer(16)];
-    const events = await profiled(world, ['queue-events'], () => world.queue.dispatch(scale(world, bindings)));
+    const events = await world.profiled({ data: ['queue-events'] }, () => world.queue.dispatch(scale(world, bindings)));
     assert.deepEqual(
       events.map((event) => event.data === 'queue-events' && [event.operation.kind, event.kind]),
       ['submitted', 'ready', 'started', 'complete'].map((kind) => ['dispatch', kind]),
     );
   }),
-  DispatchDeviceQueueEventProfiling: PROFILING,
-  DispatchProfileFilterCanSkipDirectDispatchEvents: PROFILING,
+  DispatchDeviceQueueEventProfiling: measuring(async (world) => {
+    const bindings = [await world.filled(INPUT), world.buffer(16)];
+    const run = () => world.queue.dispatch(scale(world, bindings));
+    const [event, ...others] = await world.profiled({ data: ['device-queue-events'] }, run);
+    assert.ok(event?.data === 'device-queue-events' && event.startTicks <= event.endTicks);
+    assert.deepEqual([event.operation.kind, event.kernelCount, others], ['dispatch', 1, []]);
+  }),
+  DispatchProfileFilterCanSkipDirectDispatchEvents: measuring(async (world) => {
+    const bindings = [await world.filled(INPUT), world.buffer(16)];
+    const run = () => world.queue.dispatch(scale(world, bindings));
+    const count = async (filter: ProfileFilter) => (await kernelsOf(world, run, filter)).length;
+    assert.equal(await count({ kernel: 'another' }), 0);
+    assert.equal(await count({ kernel: 'scale' }), 0);
+    assert.equal(await count({ kernel: 'scale_*' }), 1);
+    assert.equal(await count({ kernel: 'scale_*', commandIndex: 0 }), 0);
+    const ordinal = world.queue.deviceOrdinal;
+    assert.equal(await count({ deviceOrdinal: ordinal }), 1);
+    assert.equal(await count({ deviceOrdinal: ordinal + 1 }), 0);
+  }),
   NoopDispatchSignalsAndDoesNotTouchBuffers: async (world) => {
     const output = await world.filled(Int32Array.of(99, 99, 99, 99));
     const one = world.semaphore();
@@ -393,7 +399,20 @@ export const DispatchReuseTest: Group = {
     const expected = Int32Array.from({ length: 32 }, (_, i) => INPUT[i % 4]! + Math.floor(i / 4));
     await world.expect(buffers.output, expected);
   }),
-  MultiDispatchProfilingFiltersCommandIndex: PROFILING,
+  MultiDispatchProfilingFiltersCommandIndex: measuring(async (world) => {
+    const buffers = { input: await world.filled(INPUT), output: world.buffer(16) };
+    const run = () =>
+      world.commands(buffers, (commands, ref) => {
+        for (let i = 0; i < 3; i++) {
+          commands.dispatch({ ...scale(world, []), bindings: [ref('input'), ref('output')] }).barrier();
+        }
+      });
+    const all = (await kernelsOf(world, run)).map(({ kernel }) => kernel.commandIndex!);
+    assert.equal(new Set(all).size, 3);
+    const [event, ...others] = await kernelsOf(world, run, { commandIndex: all[1]! });
+    assert.deepEqual([event!.kernel.commandIndex, others], [all[1], []]);
+    await world.expect(buffers.output, SCALED);
+  }),
   MultiDispatchMultiResubmit: executing(async (world) => {
     const total = world.buffer(4);
     using program = world.device.record({ slots: 1 }, (commands) => {

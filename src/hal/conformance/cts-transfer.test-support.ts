@@ -1,6 +1,6 @@
 /** Transfers of queues and of command buffers. */
 import assert from 'node:assert/strict';
-import { bytesOf, type Group, PROFILING, repeated, replaced, someBytes, type World } from './cts.test-support.ts';
+import { bytesOf, type Group, repeated, replaced, someBytes, type World } from './cts.test-support.ts';
 
 const PATTERNS = [[0x11], [0x11, 0x22], [0x11, 0x22, 0x33, 0x44]] as const;
 const BIG = 2 ** 20;
@@ -138,7 +138,18 @@ export const QueueTransferTest: Group = {
     }
     await world.expect(target, contents);
   },
-  FillAndCopyHostQueueEventProfiling: PROFILING,
+  FillAndCopyHostQueueEventProfiling: async (world) => {
+    const [a, b] = [world.buffer(16), world.buffer(16)];
+    const events = await world.profiled({ data: ['queue-events'] }, () => {
+      const fill = world.queue.fill({ target: a, pattern: Uint8Array.of(5) });
+      return world.queue.copy({ source: a, target: b, waits: [fill] });
+    });
+    const of = (wanted: string) =>
+      events.flatMap((event) => (event.data === 'queue-events' && event.operation.kind === wanted ? [event.kind] : []));
+    for (const kind of ['fill', 'copy']) assert.deepEqual(of(kind), ['submitted', 'ready', 'started', 'complete']);
+    assert.equal(events.length, 8);
+    await world.expect(b, repeated([5], 16));
+  },
   ChainedFillThenCopy: async (world) => {
     const [a, b] = [world.buffer(16), world.buffer(16)];
     const fill = world.queue.fill({ target: a, pattern: Uint8Array.of(5) });

@@ -10,6 +10,7 @@ import { HalError } from '../core/status.ts';
 import { formatDeviceUri, parseDeviceUri } from '../core/uri.ts';
 import type { DriverRegistry } from '../devices/driver.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
+import type { ProfileChunk, ProfileEvent, ProfileOptions } from '../devices/profile-session.ts';
 import type { ExecutableExport, HalExecutable } from '../executables/executable.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
 import type { HalPool } from '../memory/pools/pool.ts';
@@ -121,6 +122,19 @@ export class World {
     await this.queue.execute({ commands: program, bindings: this.isIndirect ? buffers : {} });
   }
 
+  /** What a session of its own is told of what `run` does. */
+  async profiled(
+    options: Omit<ProfileOptions, 'sink'>,
+    run: () => PromiseLike<unknown>,
+  ): Promise<readonly ProfileEvent[]> {
+    const events: ProfileEvent[] = [];
+    const sink = { write: (chunk: ProfileChunk) => void events.push(...chunk.events) };
+    const session = await this.device.profile({ ...options, sink });
+    await run();
+    await session.end();
+    return events;
+  }
+
   dispose(): void {
     this.#resources.dispose();
   }
@@ -170,5 +184,3 @@ export async function failureOf(operation: PromiseLike<unknown>): Promise<HalErr
   assert.ok(error instanceof HalError, 'it failed with a HalError');
   return error;
 }
-
-export const PROFILING = 'there are no profile files yet';

@@ -28,7 +28,7 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
     'CTS DisposeTest.ProgramThatWasNotFinished': `UnrecordedCommandBufferHasNoProgram UnvalidatedCommandBufferCannotBeginTwice UnvalidatedCommandBufferCannotRerecord`,
     'hal/amdgpu/program/program.test.ts: programs of nothing, of barriers and of contents': `EmptyRecordingHasReturnTerminator BarrierOnlyRecordingHasBarrierAndReturn UpdatePayloadsUseStableRodataOrdinals`,
     'none: barriers have no scopes: every one is for the whole system': `MemoryBarrierRecordingPreservesFenceScopes`,
-    'none: there is no profiling session yet': `RetainedProfileMetadataRegistersOperations RetainedDispatchMetadataDoesNotRequireProfile`,
+    'none: a command buffer keeps what was recorded, whoever profiles': `RetainedProfileMetadataRegistersOperations RetainedDispatchMetadataDoesNotRequireProfile`,
   },
   aql_program_builder: {
     'hal/amdgpu/program/program.test.ts: programs of nothing, of barriers and of contents': `EmptyProgramRecordsReturnBlock CoreRecordSizes ValidatesSplitMetadataOnlyProgram`,
@@ -54,7 +54,7 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
   },
   'device/timestamp': {
     'hal/amdgpu/library/device-library.test.ts: times of dispatches are collected from their completion signals': `ProfileDispatchHarvestUsesTimestampRangeTarget EmplacesDispatchHarvestPacketAndKernargs ComputesHarvestKernargLayout`,
-    'none: there is no profiling session yet': `AbiRecordLayoutIsFixed MakesRecordHeader`,
+    'none: there are no profile files yet': `AbiRecordLayoutIsFixed MakesRecordHeader`,
   },
   driver_options: {
     'hal/core/uri.test.ts: parameters have types and ranges': `DriverParamsAreRejectedUntilDefined LogicalDeviceParamsAreRejectedUntilDefined RejectsDeviceQueuePlacementBeforeLoadingHsa RejectsInvalidQueuePlacementBeforeLoadingHsa RejectsInvalidCommandBufferModeBeforeLoadingHsa RejectsExclusiveExecutionBeforeLoadingHsa RejectsNegativeActiveWaitBeforeLoadingHsa RejectsActiveWaitBeforeLoadingHsa`,
@@ -73,8 +73,18 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
     'CTS AsyncTransientBufferTest.IndirectRefResolvedAfterAllocaCommit': `DeferredTransientBindingSurvivesQueuedDealloca`,
     'CTS AsyncTransientBufferTest.StaticRefRecordedBeforeAllocaCommitExecutes': `OneShotStaticTransientBindingRecordsBeforeAllocaCommit`,
     'none: arguments lie in one kind of memory': `KernargRingUsesRecordedCpuVisibleCoarseCapability`,
-    'none: command buffers are AQL: PM4 is for waits alone': `Pm4DispatchUsesResidentPrepublishedCommandBuffer AutoCommandBufferModeUsesAqlWithoutUploadRing AutoCommandBufferModeUsesPm4WhenFullySupported AutoCommandBufferModeUsesPm4WhileQueueProfiling AutoCommandBufferModeUsesPm4WhileDispatchProfiling AutoCommandBufferModeFallsBackToAqlForUnsupportedRequest ExplicitPm4CommandBufferModeRejectsUnsupportedCategories Pm4MixedDynamicDispatchUsesGpuFixup Pm4DynamicDispatchUsesBindingTableSlots`,
-    'none: there is no profiling session yet': `ExplicitHardwareCounterSelectionEmitsMetadataWhenAvailable MultipleHardwareCounterSelectionEmitsLayoutWhenAvailable Pm4CommandBufferExecuteEmitsDispatchProfileEvents Pm4CommandBufferExecuteEmitsQueueDeviceProfileEnvelope ProfilingMetadataCoversMultiplePhysicalDevices SinklessProfilingBeginFails NestedProfilingBeginFails ProfilingBeginSinkBeginFailureAllowsRetry ProfilingBeginMetadataWriteFailureEndsSessionAndAllowsRetry ProfilingFlushWriteFailurePreservesQueueEventsForRetry ProfiledQueueEventsReportDroppedRecordsWhenRingFull ProfiledMemoryEventsReportDroppedRecordsWhenRingFull ProfilingFlushMetadataWriteFailurePreservesCursorForRetry ProfilingEndWriteFailureReportsSessionStatusAndAllowsRetry ProfilingEndSessionFailureClearsStateAndAllowsRetry CommandBufferDispatchesEmitProfileEvents CommandBufferExecuteEmitsQueueDeviceSpansAndRelationships CommandBufferDispatchesEmitHardwareCounterSamples CounterRangeSamplesUseProfileQueueWhenAvailable ProfilingFlushCounterSampleWriteFailurePreservesSamplesForRetry CommandBufferDispatchProfileFilterSelectsCommandIndex DispatchProfileFilterCopiesExecutableExportPattern ProfiledDispatchReservationFailsWhenRingFull ProfiledQueueDeviceReservationFailsWhenRingFull ProfiledCommandBufferDispatchSignalsSurviveAqlSlotReuse`,
+    'none: command buffers are AQL: PM4 is for waits alone': `Pm4CommandBufferExecuteEmitsDispatchProfileEvents Pm4CommandBufferExecuteEmitsQueueDeviceProfileEnvelope Pm4DispatchUsesResidentPrepublishedCommandBuffer AutoCommandBufferModeUsesAqlWithoutUploadRing AutoCommandBufferModeUsesPm4WhenFullySupported AutoCommandBufferModeUsesPm4WhileQueueProfiling AutoCommandBufferModeUsesPm4WhileDispatchProfiling AutoCommandBufferModeFallsBackToAqlForUnsupportedRequest ExplicitPm4CommandBufferModeRejectsUnsupportedCategories Pm4MixedDynamicDispatchUsesGpuFixup Pm4DynamicDispatchUsesBindingTableSlots`,
+    'hal/devices/profile-session.test.ts: one session at a time, on an idle device, of what it has; there may be too many events': `NestedProfilingBeginFails ProfiledQueueEventsReportDroppedRecordsWhenRingFull ProfiledDispatchReservationFailsWhenRingFull ProfiledQueueDeviceReservationFailsWhenRingFull`,
+    'hal/devices/profile-session.test.ts: what a sink does not take comes again, and a device may go before its session': `ProfilingFlushWriteFailurePreservesQueueEventsForRetry ProfilingEndWriteFailureReportsSessionStatusAndAllowsRetry`,
+    'hal/devices/profile-session.test.ts: a sink that throws at the begin or at the end leaves no session behind': `ProfilingBeginSinkBeginFailureAllowsRetry ProfilingBeginMetadataWriteFailureEndsSessionAndAllowsRetry ProfilingEndSessionFailureClearsStateAndAllowsRetry`,
+    'hal/devices/profile-session.test.ts: each kernel has times of its device, in command buffers, too': `CommandBufferDispatchesEmitProfileEvents CommandBufferExecuteEmitsQueueDeviceSpansAndRelationships ProfiledCommandBufferDispatchSignalsSurviveAqlSlotReuse`,
+    'CTS DispatchReuseTest.MultiDispatchProfilingFiltersCommandIndex': `CommandBufferDispatchProfileFilterSelectsCommandIndex`,
+    'CTS QueueDispatchTest.DispatchProfileFilterCanSkipDirectDispatchEvents': `DispatchProfileFilterCopiesExecutableExportPattern`,
+    'hal/amdgpu/several-gpus.test.ts: several GPUs in one profile': `ProfilingMetadataCoversMultiplePhysicalDevices`,
+    'none: a session has a sink by its type': `SinklessProfilingBeginFails`,
+    'none: sessions tell of no memory yet': `ProfiledMemoryEventsReportDroppedRecordsWhenRingFull`,
+    'none: a sink gets the description of its device once, at the begin': `ProfilingFlushMetadataWriteFailurePreservesCursorForRetry`,
+    'none: there are no counters of the hardware': `ExplicitHardwareCounterSelectionEmitsMetadataWhenAvailable MultipleHardwareCounterSelectionEmitsLayoutWhenAvailable CommandBufferDispatchesEmitHardwareCounterSamples CounterRangeSamplesUseProfileQueueWhenAvailable ProfilingFlushCounterSampleWriteFailurePreservesSamplesForRetry`,
   },
   host_queue_pending: {
     'CTS QueueAllocaTest.DeallocaReleasesMemory': `DefaultPoolServesHostLocalMappedAlloca DefaultPoolServesOptimalHostLocalMappedAlloca`,
@@ -93,7 +103,7 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
   host_queue_submission: {
     'hal/amdgpu/program/program.test.ts: blocks are filled, split and counted': `DispatchPacketAccountingCombinations`,
     'none: command buffers are AQL: PM4 is for waits alone': `WritesPersistentPm4IbPacketBody Pm4IbPacketAccountingCombinations`,
-    'none: there is no profiling session yet': `LightweightStatisticsAvoidDeviceTimestamps`,
+    'none: there are no statistics beside sessions': `LightweightStatisticsAvoidDeviceTimestamps`,
   },
   physical_device_capabilities: {
     'hal/amdgpu/several-gpus.test.ts: paths name GPUs in their order; the description has the links': `MemoryPoolAccessMapsToSafeTopologyModes NeverAllowedPhysicalTopologyEdgeIsHostStaged`,
@@ -103,10 +113,11 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
     'none: PM4 is for waits alone': `KeepsUnvalidatedAqlprofilePhysicalFamiliesOnBaseAqlPm4IbPath SelectsExperimentalPm4CommandBufferCapabilities SelectsPm4TimestampStrategy`,
   },
   profile_events: {
-    'none: there is no profiling session yet': `MemoryEventsPreserveRecordsAndReportDrops MemoryEventsSkipMismatchedSession QueueEventsReportRetainedAndMetadataOnlyDrops`,
+    'none: sessions tell of no memory yet': `MemoryEventsPreserveRecordsAndReportDrops MemoryEventsSkipMismatchedSession`,
+    'hal/devices/profile-session.test.ts: one session at a time, on an idle device, of what it has; there may be too many events': `QueueEventsReportRetainedAndMetadataOnlyDrops`,
   },
   profile_metadata: {
-    'none: there is no profiling session yet': `HashCodeObjectGolden RegisterExecutableRecordsOnlyIdentity RegisterExecutableComputesStablePipelineHash RegisterExecutableArtifactsAttachToIdentity RegisterExecutableArtifactsRequiresIdentity`,
+    'none: there are no profile files yet': `HashCodeObjectGolden RegisterExecutableRecordsOnlyIdentity RegisterExecutableComputesStablePipelineHash RegisterExecutableArtifactsAttachToIdentity RegisterExecutableArtifactsRequiresIdentity`,
   },
   queue_affinity: {
     'hal/amdgpu/several-gpus.test.ts: paths name GPUs in their order; the description has the links': `ResolveOrdinalMapsPhysicalDeviceAndQueue ResolveOrdinalRejectsOutOfRangeDevice PhysicalDeviceAffinityBuildsQueueRange`,
@@ -172,7 +183,7 @@ export const DRIVER_TESTS: Readonly<Record<string, Readonly<Record<string, strin
 
 /** Files of which nothing is mirrored. */
 export const OTHER_DRIVER_TESTS: Readonly<Record<string, string>> = {
-  aql_block_processor_timestamp: 'there is no profiling session yet',
+  aql_block_processor_timestamp: 'a kernel that is measured is a submission of its own: its signal has the times',
   semaphore: 'who signals last is told by src/hal/amdgpu/order, whose tests are there',
   'util/aql_emitter': 'packets are of the HSA runtime, whose tests are in src/hsa/queues',
   'util/epoch_signal_table': 'an axis knows its queue: there is no table',

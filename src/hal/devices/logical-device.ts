@@ -6,6 +6,7 @@ import type { CommandBuffer, CommandFinding } from '../commands/command-buffer.t
 import { CommandRecorder, type RecordOptions } from '../commands/recorder.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { SEMAPHORE_FLAGS, type SemaphoreFlag } from '../core/flags.ts';
+import { matchesGlob } from '../core/glob.ts';
 import { HalEvent } from '../core/hal-event.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { Semaphore } from '../core/semaphore.ts';
@@ -361,9 +362,4 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     this.#scheduler.abandonRunning();
     this.#backend[Symbol.dispose]();
   }
-}
-
-function matchesGlob(text: string, glob: string): boolean {
-  const parts = glob.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`).test(text);
 }

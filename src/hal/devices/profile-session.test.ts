@@ -55,7 +55,7 @@ for (const [target, parameters] of TARGETS) {
     await device.queue().dispatch(count);
     const sink = new Chunks();
     const session = await device.profile({ sink });
-    assert.deepEqual(session.data, ['queue-events', 'dispatch-events']);
+    assert.deepEqual(session.data, ['queue-events', 'device-queue-events', 'dispatch-events']);
     const before = device.sampleClock().deviceTicks;
     const first = device.queue(0).dispatch({ ...count, label: 'first' });
     const second = device.queue(1).dispatch({ ...count, waits: [first] });
@@ -81,6 +81,14 @@ for (const [target, parameters] of TARGETS) {
       last = endTicks;
     }
     assert.ok(last <= after);
+    const ofThird = kernels.filter(({ operation }) => operation.id === third.info.id);
+    assert.deepEqual(
+      sink.of('device-queue-events').map(({ operation, kernelCount }) => [operation.id, kernelCount]),
+      [first, second, third].map(({ info }) => [info.id, info === third.info ? 3 : 1]),
+    );
+    const whole = sink.of('device-queue-events').at(-1)!;
+    assert.equal(whole.startTicks, ofThird[0]!.startTicks);
+    assert.equal(whole.endTicks, ofThird.at(-1)!.endTicks);
     const ends = sink.of('queue-events').filter(({ kind }) => kind === 'complete');
     assert.equal(ends.length, 4);
     // Without a session nothing is told, and all goes on.
@@ -143,4 +151,27 @@ test('what a sink does not take comes again, and a device may go before its sess
   const ids = sink.of('queue-events').map(({ operation }) => operation.id);
   assert.deepEqual([...new Set(ids)], [info.id, info.id + 1]);
   assert.equal(ids.length, 8, 'none twice');
+});
+
+test('a sink that throws at the begin or at the end leaves no session behind', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('amdgpu?target=gfx90a');
+  const full = (): void => {
+    throw new RangeError('full');
+  };
+  for (const broken of ['begin', 'write'] as const) {
+    const sink = Object.assign(new Chunks(), { [broken]: full });
+    await assert.rejects(device.profile({ sink }), RangeError);
+    await device.queue().barrier();
+    assert.deepEqual(sink.events, [], 'nobody tells it anything');
+  }
+  const sink = new Chunks();
+  const session = await device.profile({ sink });
+  const { end } = sink;
+  sink.end = full;
+  await assert.rejects(session.end(), RangeError);
+  await assert.rejects(device.profile({ sink }), { status: 'FAILED_PRECONDITION' });
+  sink.end = end;
+  await session.end();
+  await (await device.profile({ sink })).end();
 });

@@ -4,20 +4,25 @@
  * counted.
  */
 import type { DispatchTimes } from '../backend/backend.ts';
-import { HalError, invalidArgument } from '../core/status.ts';
+import { matchesGlob } from '../core/glob.ts';
+import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { QueueEvent } from '../queues/scheduler.ts';
 import type { ClockSample, DeviceDescription } from './device-description.ts';
 
 /** What a session is told of; names are IREE's. */
-export const PROFILE_DATA = ['queue-events', 'dispatch-events'] as const;
+export const PROFILE_DATA = ['queue-events', 'device-queue-events', 'dispatch-events'] as const;
 export type ProfileData = (typeof PROFILE_DATA)[number];
 
+/** From the begin of an operation's first kernel to the end of its last, by its device's clock. */
+export type OperationTimes = Omit<DispatchTimes, 'kernel'> & { readonly kernelCount: number };
+
 /**
- * `queue-events`: an operation by times of the host; `dispatch-events`: a kernel that has run, by times of
- * its device's clock.
+ * `queue-events`: an operation by times of the host; `device-queue-events`: one that ran kernels, when it has
+ * ended, and `dispatch-events`: a kernel that has run, both by times of the device's clock.
  */
 export type ProfileEvent =
   | ({ readonly data: 'queue-events' } & QueueEvent)
+  | ({ readonly data: 'device-queue-events' } & OperationTimes)
   | ({ readonly data: 'dispatch-events' } & DispatchTimes);
 
 export interface ProfileChunk {
@@ -37,8 +42,19 @@ export interface ProfileSink {
   end?(): void | Promise<void>;
 }
 
+/** Which kernels become `dispatch-events`: those to which all that is given applies. */
+export interface ProfileFilter {
+  /** Their names: `*` stands for any characters. */
+  readonly kernel?: string;
+  /** Their commands in command buffers. */
+  readonly commandIndex?: number;
+  readonly deviceOrdinal?: number;
+}
+
 export interface ProfileOptions {
   readonly sink: ProfileSink;
+  /** Default: all kernels. */
+  readonly filter?: ProfileFilter;
   /** Default: all that the device has. */
   readonly data?: readonly ProfileData[];
   /** Events that are kept between two flushes. Default 65,536. */
@@ -66,6 +82,9 @@ export class ProfileSession implements AsyncDisposable {
   readonly #device: ProfiledDevice;
   readonly #sink: ProfileSink;
   readonly #capacity: number;
+  readonly #filter: ProfileFilter;
+  /** Of operations that have not ended. */
+  readonly #times = new Map<OperationInfo, OperationTimes>();
   #events: ProfileEvent[] = [];
   #droppedCount = 0;
   /** What the sink has not taken, oldest first. */
@@ -73,11 +92,13 @@ export class ProfileSession implements AsyncDisposable {
   #isOver = false;
 
   /** Use `LogicalDevice.profile`. */
-  private constructor(device: ProfiledDevice, { sink, data, capacity = DEFAULT_CAPACITY }: ProfileOptions) {
+  private constructor(device: ProfiledDevice, options: ProfileOptions) {
+    const { sink, data, capacity = DEFAULT_CAPACITY, filter = {} } = options;
+    this.#filter = filter;
     this.#device = device;
     this.#sink = sink;
     this.#capacity = capacity;
-    const has = (data: ProfileData) => data !== 'dispatch-events' || device.measureDispatches !== undefined;
+    const has = (data: ProfileData) => data === 'queue-events' || device.measureDispatches !== undefined;
     this.data = data ?? PROFILE_DATA.filter(has);
     if (!Number.isSafeInteger(capacity) || capacity < 1) throw invalidArgument(`a session of ${capacity} events`);
     for (const data of this.data) {
@@ -94,14 +115,62 @@ export class ProfileSession implements AsyncDisposable {
     const session = new ProfileSession(device, options);
     session.#expectIdle('begins');
     await options.sink.begin?.(device.describe());
-    if (session.data.includes('queue-events')) {
-      device.observe((event) => session.#add({ data: 'queue-events', ...event }));
+    device.observe((event) => session.#observe(event));
+    if (session.#measures) device.measureDispatches!((times) => session.#measured(times));
+    try {
+      await session.flush();
+    } catch (error) {
+      session.#leave();
+      throw error;
     }
-    if (session.data.includes('dispatch-events')) {
-      device.measureDispatches!((times) => session.#add({ data: 'dispatch-events', ...times }));
-    }
-    await session.flush();
     return session;
+  }
+
+  #leave(): void {
+    if (this.#device.isClosed) return;
+    this.#device.observe(undefined);
+    if (this.#measures) this.#device.measureDispatches!(undefined);
+  }
+
+  get #measures(): boolean {
+    return this.data.includes('dispatch-events') || this.data.includes('device-queue-events');
+  }
+
+  #observe(event: QueueEvent): void {
+    const { kind, operation } = event;
+    const times = this.#times.get(operation);
+    if (times !== undefined && (kind === 'complete' || kind === 'failed')) {
+      this.#times.delete(operation);
+      this.#add({ data: 'device-queue-events', ...times });
+    }
+    if (this.data.includes('queue-events')) this.#add({ data: 'queue-events', ...event });
+  }
+
+  #measured(times: DispatchTimes): void {
+    if (this.data.includes('device-queue-events')) this.#extend(times);
+    if (this.data.includes('dispatch-events') && this.#isChosen(times)) {
+      this.#add({ data: 'dispatch-events', ...times });
+    }
+  }
+
+  #extend({ operation, deviceOrdinal, startTicks, endTicks }: DispatchTimes): void {
+    const first = this.#times.get(operation);
+    this.#times.set(operation, {
+      operation,
+      deviceOrdinal,
+      startTicks: first !== undefined && first.startTicks < startTicks ? first.startTicks : startTicks,
+      endTicks: first !== undefined && first.endTicks > endTicks ? first.endTicks : endTicks,
+      kernelCount: (first?.kernelCount ?? 0) + 1,
+    });
+  }
+
+  #isChosen({ kernel: { name, commandIndex }, deviceOrdinal }: DispatchTimes): boolean {
+    const chosen = this.#filter;
+    return (
+      (chosen.commandIndex ?? commandIndex) === commandIndex &&
+      (chosen.deviceOrdinal ?? deviceOrdinal) === deviceOrdinal &&
+      (chosen.kernel === undefined || matchesGlob(name, chosen.kernel))
+    );
   }
 
   #expectIdle(what: string): void {
@@ -139,9 +208,7 @@ export class ProfileSession implements AsyncDisposable {
     await this.#sink.end?.();
     this.#isOver = true;
     this.#device.forget();
-    if (this.#device.isClosed) return;
-    this.#device.observe(undefined);
-    if (this.data.includes('dispatch-events')) this.#device.measureDispatches!(undefined);
+    this.#leave();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
