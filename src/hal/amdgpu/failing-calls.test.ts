@@ -6,80 +6,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HsaError } from '../../hsa/objects/status.ts';
-import { createRuntime, type Runtime, type RuntimeOptions } from '../../hsa/runtime/runtime.ts';
+import { FailingCalls } from '../conformance/failing-calls.test-support.ts';
 import { conformanceCode, testAgents } from '../conformance/subject.test-support.ts';
 import type { WaitInput } from '../core/semaphore.ts';
 import { HalError } from '../core/status.ts';
 import { DriverRegistry } from '../devices/driver.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
 import { amdgpuDriver } from './index.ts';
-
-/** Lets one call of a runtime fail, and knows what its calls gave and nobody took back. */
-class FailingCalls {
-  /** Names of the calls so far. */
-  readonly calls: string[] = [];
-  readonly live = new Set<unknown>();
-  /** Whether further calls do not count. */
-  isOver = false;
-  readonly #failing: number;
-  readonly #error = new HsaError('OUT_OF_RESOURCES', 'injected');
-
-  /** `failing`: the number of the call that fails, from 0. */
-  constructor(failing: number) {
-    this.#failing = failing;
-  }
-
-  readonly createRuntime = (options: RuntimeOptions): Runtime => {
-    const runtime = createRuntime(options);
-    for (const name of ['createSignal', 'createQueue', 'createExecutable'] as const) this.#watch(runtime, name);
-    for (const pool of runtime.agents.flatMap(({ pools }) => pools)) {
-      const free = pool.free.bind(pool);
-      this.#watch(pool, 'allocate');
-      pool.free = (address, ...rest) => {
-        free(address, ...rest);
-        this.live.delete(address);
-      };
-    }
-    return runtime;
-  };
-
-  #watch<Name extends string>(target: Record<Name, (...args: never[]) => unknown>, name: Name): void {
-    const call = target[name].bind(target);
-    const watched = (...args: never[]): unknown => {
-      this.#expectNoFailure(name);
-      const made = call(...args);
-      this.live.add(made);
-      if (typeof made === 'object' && made !== null) this.#follow(made as Disposable);
-      return made;
-    };
-    Object.assign(target, { [name]: watched });
-  }
-
-  #follow(made: Disposable): void {
-    const dispose = made[Symbol.dispose].bind(made);
-    Object.assign(made, {
-      [Symbol.dispose]: () => {
-        dispose();
-        this.live.delete(made);
-      },
-    });
-    for (const name of ['loadCodeObject', 'freeze'] as const) {
-      const call: unknown = Reflect.get(made, name);
-      if (typeof call !== 'function') continue;
-      const failing = (...args: unknown[]): unknown => {
-        this.#expectNoFailure(name);
-        return Reflect.apply(call, made, args);
-      };
-      Object.assign(made, { [name]: failing });
-    }
-  }
-
-  #expectNoFailure(name: string): void {
-    if (this.isOver) return;
-    this.calls.push(name);
-    if (this.calls.length - 1 === this.#failing) throw this.#error;
-  }
-}
 
 /** What failed at once, or later. */
 type Failures = HalError[];
@@ -158,16 +91,17 @@ async function run(parameters: string, failing: number): Promise<readonly string
     assert.ok(error instanceof HalError, String(error));
     failures.push(error);
   }
+  if (device !== undefined) await program(device, failures);
+  const { calls } = watched;
+  watched.arm(-1);
   if (device !== undefined) {
-    await program(device, failures);
     assert.deepEqual(device.pendingCounts, { waiting: 0, running: 0 });
-    watched.isOver = true;
     await expectWorking(device);
     const { liveCount, liveBytes } = device.allocator.statistics;
     assert.deepEqual([liveCount, liveBytes], [0, 0], 'buffers');
     device[Symbol.dispose]();
   }
-  const name = watched.calls[failing];
+  const name = calls[failing];
   const isInjected = ({ origin }: HalError): boolean => /injected/.test(origin.message);
   if (name !== undefined) assert.ok(failures.some(isInjected), `call ${failing} (${name}) failed, and nobody was told`);
   for (const failure of failures) {
@@ -177,7 +111,7 @@ async function run(parameters: string, failing: number): Promise<readonly string
   }
   const left = [...watched.live].map((each) => (typeof each === 'object' ? each?.constructor.name : String(each)));
   assert.deepEqual(left, [], `what is left when call ${failing} (${name}) fails`);
-  return watched.calls;
+  return calls;
 }
 
 for (const parameters of ['', 'waits=barrier&ring=4&notifications=2', 'transfers=kernels']) {

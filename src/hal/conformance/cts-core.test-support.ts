@@ -165,7 +165,7 @@ export const EventTest: Group = {
 export const ExecutableCacheTest: Group = {
   Create: ({ device }) => assert.equal(device.query('hal.executable.format', 'FOO?'), 0),
   CantPrepareUnknownFormat: ({ device }) => {
-    assert.throws(() => device.load(someBytes(64)), HalError);
+    assert.throws(() => device.load(someBytes(64)), { name: 'HalError', status: 'INVALID_ARGUMENT' });
   },
   PrepareExecutable: ({ device, subject }) => device.load(subject.code())[Symbol.dispose](),
 };

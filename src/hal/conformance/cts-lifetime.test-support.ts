@@ -119,7 +119,7 @@ export const DisposeTest: Group = {
     assert.equal(liveCount(world), 0);
   },
   CodeTwiceAndBehindPrograms: executing(async (world) => {
-    const code = world.device.load(world.subject.code());
+    using code = world.device.load(world.subject.code());
     const entry = code.lookup('write_constants');
     const output = world.buffer(16);
     const dispatch = { entry, groups: 1, constants: [1, 2, 3, 4], bindings: [output] };

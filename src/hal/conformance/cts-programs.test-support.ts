@@ -293,7 +293,7 @@ export const EventReuseTest: Group = {
     using second = turns(pong, ping, 2);
     const ends = [world.queue.execute({ commands: first }), world.otherQueue.execute({ commands: second })];
     await world.commands({}, (commands) => commands.setEvent(ping));
-    for (const end of ends) await end;
+    await Promise.all(ends);
     assert.deepEqual([ping.isSet, pong.isSet], [true, false]);
     await world.expect(total, bytesOf(Uint8Array.from({ length: 20 }, (_, i) => 1 + (i >> 2))));
   },

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import type { DriverRegistry } from '../devices/driver.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
 import type { HalExecutable } from '../executables/executable.ts';
-import { type Group, World } from './cts.test-support.ts';
+import { type Body, type Group, World } from './cts.test-support.ts';
 import * as core from './cts-core.test-support.ts';
 import * as dispatch from './cts-dispatch.test-support.ts';
 import * as external from './cts-external.test-support.ts';
@@ -41,35 +41,50 @@ export interface Axis {
   readonly groups?: RegExp;
 }
 
+/** A body of the suite for a subject. */
+export interface SuiteBody {
+  readonly name: string;
+  readonly run: Body;
+  /** Why the subject has it not; false where it has. */
+  readonly skip: string | false;
+}
+
+/** The bodies of some groups, or of all, in their order. */
+export function suiteBodies(subject: Subject, groups = /./): SuiteBody[] {
+  const chosen = Object.entries(GROUPS).filter(([group]) => groups.test(group));
+  return chosen.flatMap(([group, bodies]) =>
+    Object.entries(bodies).map(([body, entry]) => {
+      const name = `${group}.${body}`;
+      if (typeof entry === 'string') return { name, run: () => {}, skip: entry };
+      const { needs, body: run } = typeof entry === 'object' ? entry : { needs: [], body: entry };
+      const missing = needs.filter((tag) => !subject.tags.includes(tag));
+      return { name, run, skip: missing.length > 0 && `needs ${missing.join(', ')}` };
+    }),
+  );
+}
+
 /** Runs the bodies on one device; after each of them nothing of it is left. */
 export function runSuite(subject: Subject, axis: Axis, registry: DriverRegistry): void {
-  const { name, parameters = '', path = '0', isIndirect = false, groups = /./, wrap } = axis;
+  const { name: axisName, parameters = '', path = '0', isIndirect = false, groups, wrap } = axis;
   after(() => registry[Symbol.dispose]());
   let loaded: HalExecutable | undefined;
   const uri = withParameters(subject.uri.replace('//0', `//${path}`), parameters);
   const opened = registry.open(uri).then((device) => wrap?.(device) ?? device);
-  for (const [group, bodies] of Object.entries(GROUPS)) {
-    if (!groups.test(group)) continue;
-    for (const [body, entry] of Object.entries(bodies)) {
-      const { needs, run } =
-        typeof entry === 'object' ? { needs: entry.needs, run: entry.body } : { needs: [], run: entry };
-      const missing = needs.filter((tag) => !subject.tags.includes(tag));
-      const skip = typeof run === 'string' ? run : missing.length > 0 && `needs ${missing.join(', ')}`;
-      const title = [subject.name, name, `${group}.${body}`].filter((part) => part !== '').join(': ');
-      test(title, { skip, timeout: 30_000 }, async () => {
-        const device = await opened;
-        const code = (): HalExecutable => {
-          loaded ??= device.load(subject.code());
-          return loaded;
-        };
-        const world = new World({ subject, registry, uri, device, code, isIndirect });
-        if (typeof run !== 'string') await run(world);
-        world.dispose();
-        await device.queue().barrier();
-        assert.deepEqual(device.pendingCounts, { waiting: 0, running: 0 });
-        const { liveCount, liveBytes } = device.allocator.statistics;
-        assert.deepEqual([liveCount, liveBytes], [0, 0], 'no memory is left');
-      });
-    }
+  for (const { name, run, skip } of suiteBodies(subject, groups)) {
+    const title = [subject.name, axisName, name].filter((part) => part !== '').join(': ');
+    test(title, { skip, timeout: 30_000 }, async () => {
+      const device = await opened;
+      const code = (): HalExecutable => {
+        loaded ??= device.load(subject.code());
+        return loaded;
+      };
+      const world = new World({ subject, registry, uri, device, code, isIndirect });
+      await run(world);
+      world.dispose();
+      await device.queue().barrier();
+      assert.deepEqual(device.pendingCounts, { waiting: 0, running: 0 });
+      const { liveCount, liveBytes } = device.allocator.statistics;
+      assert.deepEqual([liveCount, liveBytes], [0, 0], 'no memory is left');
+    });
   }
 }
