@@ -232,7 +232,9 @@ status_t connection_open(void) {
     free(tail);
     return fail("cannot map the device's memory");
   }
-  return records_parse(&records, tail, tail_bytes) ? SUCCESS : ERROR;
+  if (!records_parse(&records, tail, tail_bytes)) return ERROR;
+  records_choose_gpus(&records, getenv("ROCR_VISIBLE_DEVICES"));
+  return SUCCESS;
 }
 
 void connection_close(void) {

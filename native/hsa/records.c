@@ -1,8 +1,11 @@
 /* What is known of system, agents, pools and symbols: the device process says it once, and it is looked up here. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime.h"
+
+enum { AGENT_INFO_DEVICE = 17, AGENT_INFO_UUID = 0xa011, UUID_BYTES = 32, MIN_UUID_LENGTH = 5, MAX_AGENTS = 64 };
 
 typedef struct {
   uint64_t subject, attribute, size_bytes;
@@ -64,6 +67,49 @@ const uint64_t *records_list(const records_t *records, uint64_t subject, uint64_
   const uint64_t *found = records_find(records, subject, list, &size_bytes);
   *count = size_bytes / sizeof(uint64_t);
   return found;
+}
+
+/* Which of the GPUs a token of ROCR_VISIBLE_DEVICES names, as its place in the list; `count` for none. */
+static size_t named_gpu(const records_t *records, const uint64_t *gpus, size_t count, const char *token, size_t length) {
+  char *end;
+  errno = 0;
+  unsigned long index = strtoul(token, &end, 10);
+  if (*token >= '0' && *token <= '9' && end == token + length && errno == 0) return index < count ? index : count;
+  for (size_t i = 0; i < count; i++) {
+    char id[UUID_BYTES] = {0};
+    size_t id_bytes = 0;
+    const char *found = records_find(records, gpus[i], AGENT_INFO_UUID, &id_bytes);
+    if (found != NULL && id_bytes <= sizeof id) memcpy(id, found, id_bytes);
+    if (length >= MIN_UUID_LENGTH && length < sizeof id && memcmp(id, token, length) == 0) return i;
+  }
+  return count;
+}
+
+/*
+ * As ROCm's runtime reads ROCR_VISIBLE_DEVICES: indices and UUIDs, or what UUIDs begin with, separated by commas. What follows the first
+ * token that names no GPU, or one that was named before, does not count.
+ */
+void records_choose_gpus(records_t *records, const char *visible) {
+  size_t size_bytes = 0;
+  uint8_t *place = (uint8_t *)(uintptr_t)records_find(records, SUBJECT_SYSTEM, LIST_AGENTS, &size_bytes);
+  size_t all = size_bytes / sizeof(uint64_t), cpus = 0, chosen = 0;
+  uint64_t agents[MAX_AGENTS], result[MAX_AGENTS];
+  if (visible == NULL || place == NULL || all > MAX_AGENTS) return;
+  memcpy(agents, place, size_bytes);
+  for (uint32_t kind = 0; cpus < all && records_answer(records, agents[cpus], AGENT_INFO_DEVICE, &kind) == SUCCESS && kind == 0;) cpus++;
+  size_t gpus = all - cpus;
+  while (*visible != 0) {
+    size_t length = strcspn(visible, ",");
+    size_t index = named_gpu(records, agents + cpus, gpus, visible, length);
+    bool is_new = index < gpus;
+    for (size_t i = 0; i < chosen; i++) is_new = is_new && result[i] != agents[cpus + index];
+    if (!is_new) break;
+    result[chosen++] = agents[cpus + index];
+    visible += length + (visible[length] == ',');
+  }
+  uint64_t left_bytes = (cpus + chosen) * sizeof(uint64_t);
+  memcpy(place + cpus * sizeof(uint64_t), result, chosen * sizeof(uint64_t));
+  memcpy(place - sizeof left_bytes, &left_bytes, sizeof left_bytes);
 }
 
 bool is_subject(uint64_t handle, uint32_t kind) {

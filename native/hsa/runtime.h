@@ -76,6 +76,8 @@ HIDDEN const void *records_find(const records_t *records, uint64_t subject, uint
 HIDDEN status_t records_answer(const records_t *records, uint64_t subject, uint64_t attribute, void *value);
 /* Handles of a list, as an array of them. */
 HIDDEN const uint64_t *records_list(const records_t *records, uint64_t subject, uint64_t list, size_t *count);
+/* Leaves the GPUs that `visible` names, in its order; all of them for NULL. */
+HIDDEN void records_choose_gpus(records_t *records, const char *visible);
 /* Those of system, agents and pools. */
 HIDDEN records_t *known(void);
 HIDDEN bool is_subject(uint64_t handle, uint32_t kind);

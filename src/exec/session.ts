@@ -33,6 +33,7 @@ import type { ApplicationObserver, LoadedImage } from './observer.ts';
 import { CONTROL_WORDS, type OperationName, PROTOCOL_VERSION, type Request } from './protocol.ts';
 import { ATTRIBUTE_LAYOUTS, encodeValue } from './records.ts';
 import { SharedArena } from './shared-arena.ts';
+import { SiblingDevice } from './sibling-device.ts';
 
 const NO_REPLY: OutgoingReply = { words: [] };
 const PROFILE_NAMES = ['base', 'full'] as const;
@@ -54,6 +55,8 @@ export interface SessionHost {
   openDevice(index: number): Device;
   /** Is told what is wrong with an application or with this process; nothing is thrown. */
   report(error: unknown): void;
+  /** GPUs that an application finds, which share the memory of one. Default 1. */
+  readonly gpuCount?: number;
   /** Who looks at an application that begins. */
   observe?(): ApplicationObserver;
 }
@@ -202,7 +205,8 @@ export class Session implements Disposable {
     this.#device = device;
     const arena = new SharedArena(this.#host.linux, device);
     this.#arena = arena;
-    const runtime = createRuntime({ devices: [device] });
+    const siblings = Array.from({ length: (this.#host.gpuCount ?? 1) - 1 }, () => new SiblingDevice(device));
+    const runtime = createRuntime({ devices: [device, ...siblings] });
     this.#runtime = runtime;
     runtime.onSystemEvent((event) => this.#faults.push(event));
     this.#handles = new Handles(runtime);

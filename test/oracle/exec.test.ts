@@ -149,6 +149,28 @@ test('a program without a device process is told how to get one', () => {
   assert.match(stderr, /start the program with `wavewright exec`/);
 });
 
+test('a program finds the GPUs that ROCR_VISIBLE_DEVICES leaves', () => {
+  const agents = compile('agents');
+  const id = (node: number): string => `GPU-${String(node).padStart(16, '0')}`;
+  const cases: readonly (readonly [string, readonly number[]])[] = [
+    ['2,0', [3, 1]],
+    [`${id(2)},1`, [2]],
+    ['GPU-0', [1]],
+    ['1,3,0', [2]],
+    ['', []],
+    ['-1', []],
+    ['1x', []],
+    ['99999999999999999999', []],
+  ];
+  const script = cases.map(([value]) => `ROCR_VISIBLE_DEVICES='${value}' '${agents}'; `).join('');
+  const { stdout, stderr } = exec('--devices=3', 'sh', '-c', `'${agents}'; ${script}`);
+  const expected = [[1, 2, 3], ...cases.map(([, gpus]) => gpus)];
+  assert.equal(stdout, expected.map((gpus) => `${['GPUs:', ...gpus.map(id)].join(' ')}\n`).join(''), stderr);
+  const second = exec('--devices=2', 'env', 'ROCR_VISIBLE_DEVICES=1', program, code);
+  assert.equal(second.stdout, '0 wrong\n', second.stderr);
+  assert.match(second.stderr, /; agent 2 \(gfx90a\)/);
+});
+
 test('exec has the status of its program, and its signals', async () => {
   assert.equal(exec('sh', '-c', 'exit 37').status, 37);
   assert.equal(exec('sh', '-c', 'kill -9 $$').status, 128 + 9);

@@ -12,6 +12,7 @@ import { reportError } from '../text/report.ts';
 import { kernelRows, statisticsRow } from '../text/statistics-text.ts';
 
 const MAX_TIMEOUT_SECONDS = 1_000_000;
+const MAX_GPUS = 16;
 /** How long a program may take to end after it was asked to. */
 const GRACE_MS = 2000;
 
@@ -24,6 +25,15 @@ const OPTIONS = {
     placeholder: 'NAME',
     default: 'emulated:gfx90a',
     description: 'the GPU that the program finds, for example emulated:gfx1030',
+  },
+  devices: {
+    kind: 'integer',
+    placeholder: 'N',
+    min: 1,
+    max: MAX_GPUS,
+    default: 1,
+    description:
+      'GPUs that the program finds, all of this kind and with one memory; ROCR_VISIBLE_DEVICES chooses among them',
   },
   workers: WORKERS_OPTION,
   timeout: {
@@ -118,6 +128,7 @@ async function runWith(
   await using devices = new DeviceProcess({
     linux: await LinuxCalls.load(),
     openDevice: open,
+    gpuCount: options.devices,
     report: (error) => context.stderr(reportError(error, false).text),
     observe: () => ({
       tools: tools?.open(),

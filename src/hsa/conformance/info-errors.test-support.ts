@@ -86,12 +86,12 @@ export function infoFunctions(world: World): Record<string, Refusals> {
     },
     hsa_region_get_info: {
       INVALID_REGION: [() => regionInfo(NULL, 0)],
-      INVALID_ARGUMENT: [() => regionInfo(own.pool, UNKNOWN_ID), () => regionInfo(own.group, 1)],
+      INVALID_ARGUMENT: [() => regionInfo(own.pool, UNKNOWN_ID)],
       NOT_INITIALIZED: [() => regionInfo(ended.pool, 0)],
     },
     hsa_amd_memory_pool_get_info: {
       INVALID_MEMORY_POOL: [() => memoryPoolInfo(NULL, 0)],
-      INVALID_ARGUMENT: [() => memoryPoolInfo(own.pool, UNKNOWN_ID), () => memoryPoolInfo(own.group, 1)],
+      INVALID_ARGUMENT: [() => memoryPoolInfo(own.pool, UNKNOWN_ID)],
       NOT_INITIALIZED: [() => memoryPoolInfo(ended.pool, 0)],
     },
     hsa_amd_agent_memory_pool_get_info: {

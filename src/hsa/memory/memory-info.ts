@@ -60,8 +60,8 @@ const maxSize = (pool: MemoryPool): number => (isAllocatable(pool) ? pool.sizeBy
 
 const COMMON: Questions<MemoryPool, number | bigint | boolean> = {
   [MEMORY_POOL_INFO.segment]: ({ kind }) => (kind === 'group' ? SEGMENT_GROUP : SEGMENT_GLOBAL),
-  // Flags are those of the global segment.
-  [MEMORY_POOL_INFO.globalFlags]: ({ kind, flags }) => (kind === 'group' ? undefined : flags),
+  // Flags are those of the global segment; rocminfo asks others for them, too.
+  [MEMORY_POOL_INFO.globalFlags]: ({ kind, flags }) => (kind === 'group' ? 0 : flags),
   [MEMORY_POOL_INFO.size]: ({ sizeBytes }) => sizeBytes,
   [MEMORY_POOL_INFO.runtimeAllocAllowed]: isAllocatable,
   [MEMORY_POOL_INFO.runtimeAllocGranule]: granule,

@@ -157,7 +157,8 @@ const QUESTIONS: Questions<Agent, AgentInfoValue> = {
   [AGENT_INFO.maxClockFrequency]: (agent) => board(agent).maxClockMhz ?? 0,
   [AGENT_INFO.driverNodeId]: ({ node }) => node,
   [AGENT_INFO.maxAddressWatchPoints]: () => 0,
-  [AGENT_INFO.bdfId]: (agent) => board(agent).pciLocation ?? 0,
+  // A bus for each, so that programs can tell them apart.
+  [AGENT_INFO.bdfId]: (agent) => board(agent).pciLocation ?? gpu(agent, agent.node << 8),
   [AGENT_INFO.memoryWidth]: (agent) => board(agent).memoryWidthBits ?? 0,
   [AGENT_INFO.memoryMaxFrequency]: (agent) => board(agent).memoryClockMhz ?? 0,
   [AGENT_INFO.productName]: (agent) => board(agent).productName ?? agent.device?.name ?? 'host',
