@@ -4,7 +4,6 @@ import type { Control, Step, StepOperand } from '../ir/step.ts';
 import type { Program, StateSlot } from '../ir/types.ts';
 import { type CodeInstruction, readMachine } from './machine/code.ts';
 import { PtxBuilder } from './rows/builder.ts';
-import { machineOperands } from './rows/operand-spec.ts';
 import { type Form, PTX_CLASSES } from './rows/row.ts';
 import { formOf } from './rows/table.ts';
 
@@ -19,8 +18,7 @@ export class PtxStepReader {
     const guard: GuardKind = opcode.startsWith('@!') ? 'false' : opcode.startsWith('@') ? 'true' : 'none';
     const form = formOf(opcode.replace(/^@!?/, ''));
     if (!form) return `'${opcode}' is no instruction`;
-    const wanted = form.row.operands.reduce((sum, spec) => sum + machineOperands(spec, form.modifiers), 0);
-    const isComplete = operands.length === wanted + (guard === 'none' ? 0 : 1);
+    const isComplete = operands.length === form.specs.length + (guard === 'none' ? 0 : 1);
     const isBranch = form.row.operands.some(({ kind }) => kind === 'target');
     if (!isComplete || isBranch !== (distance !== undefined)) return `'${opcode}' with other operands`;
     return new PtxStep(form, guard, found.instruction, { offset, sizeBytes: found.sizeBytes });

@@ -131,16 +131,17 @@ function piecesOf(
     return exit?.kind === 'branch' && slot.kind === 'block' && isBackTwice(exit, slot.block, index, target);
   });
   const places: number[] = [];
+  const headers = new Map<number, number>();
   let end = 0;
   slots.forEach((slot, index) => {
     places.push(end);
+    if (slot.kind === 'block') headers.set(slot.block, end);
     end += slot.kind === 'latch' ? 1 : sizeOf(blocks[slot.block]!, isDouble[index]!);
   });
   const pieces: Piece[] = [];
   slots.forEach((slot, index) => {
     if (slot.kind === 'latch') {
-      const header = slots.findIndex((each) => each.kind === 'block' && each.block === slot.header);
-      pieces.push({ code: [], way: { kind: 'goto', target: places[header]! } });
+      pieces.push({ code: [], way: { kind: 'goto', target: headers.get(slot.header)! } });
       return;
     }
     const { code, exit, isCall } = blocks[slot.block]!;
@@ -231,19 +232,16 @@ function joinsOfWays(pieces: readonly Piece[], { isKernel }: BodyParts): Readonl
     const later = Math.max(way.taken, way.other);
     if (later > place) joins.add(later);
   });
-  // Who goes past a join has to wait behind it, which makes more joins.
-  for (let hasChanged = true; hasChanged; ) {
-    hasChanged = false;
-    const before = joinsBefore(pieces.length, joins);
-    pieces.forEach(({ way }, place) => {
-      for (const target of forwardTargets(way, place)) {
-        if (target === end || joins.has(target)) continue;
-        if (before[target]! - before[place + 1]! > 0) {
-          joins.add(target);
-          hasChanged = true;
-        }
-      }
-    });
+  // Who goes past a join has to wait behind it, which makes more joins: all of them further behind.
+  const earliest = new Map<number, number>();
+  pieces.forEach(({ way }, place) => {
+    for (const target of forwardTargets(way, place)) if (!earliest.has(target)) earliest.set(target, place);
+  });
+  const before = new Uint32Array(pieces.length + 1);
+  for (let place = 0; place < pieces.length; place++) {
+    const from = earliest.get(place);
+    if (from !== undefined && place !== end && before[place]! > before[from + 1]!) joins.add(place);
+    before[place + 1] = before[place]! + (joins.has(place) ? 1 : 0);
   }
   const canBeEmpty = joins.size > 0 || pieces.some(({ way }) => way.kind === 'leave');
   if (!isKernel && canBeEmpty) joins.add(end);

@@ -1,7 +1,6 @@
 /** Machine instructions before their registers have places and their addresses are known. */
 import { assert } from '../../base/errors.ts';
 import type { StepOperand } from '../../ir/step.ts';
-import { countOf, type OperandRule } from '../rows/operand-spec.ts';
 import type { Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 
@@ -100,28 +99,22 @@ export const constant = (value: bigint | number): StepOperand => ({
   value: BigInt.asUintN(64, BigInt(value)),
 });
 
-/** The spec of each operand of the machine; a guard has none. */
-export function specsOf({ row, modifiers }: Form): readonly OperandRule[] {
-  return row.operands.flatMap((spec) => {
-    if (spec.kind === 'target') return [];
-    return Array.from({ length: spec.kind === 'address' ? 2 : countOf(spec, modifiers) }, () => spec);
-  });
-}
-
 /** Registers that an instruction reads, and those that it writes; one under a guard keeps what it had. */
 export function registersOf(line: Lir): {
   readonly reads: readonly FunctionRegister[];
   readonly writes: readonly FunctionRegister[];
 } {
-  const specs = specsOf(line.form);
+  const { specs } = line.form;
+  const { operands, guard } = line;
   const reads: FunctionRegister[] = [];
   const writes: FunctionRegister[] = [];
-  line.operands.forEach((operand, index) => {
-    if (operand.kind !== 'virtual') return;
+  for (let index = 0; index < operands.length; index++) {
+    const operand = operands[index]!;
+    if (operand.kind !== 'virtual') continue;
     const isWritten = specs[index]!.kind === 'write';
     if (isWritten) writes.push(operand);
-    if (!isWritten || line.guard) reads.push(operand);
-  });
-  if (line.guard) reads.push(line.guard.register);
+    if (!isWritten || guard) reads.push(operand);
+  }
+  if (guard) reads.push(guard.register);
   return { reads, writes };
 }

@@ -5,7 +5,7 @@
  */
 import { depthFirst } from '../../flow/depth-first.ts';
 import { type FlowGraph, graphOf } from '../../flow/graph.ts';
-import { type Loop, loopForest } from '../../flow/loops.ts';
+import { type Loop, type LoopForest, loopForest } from '../../flow/loops.ts';
 
 /** What a block of the order is: one of the graph, or the way back to the header of a loop. */
 export type OrderSlot =
@@ -24,20 +24,13 @@ type Nested = readonly (OrderSlot | Nested)[];
 
 /** `successors`: of each block, the first one is where functions begin. */
 export function codeOrder(successors: readonly (readonly number[])[]): CodeOrder {
-  const nodes = [...successors.keys()];
-  const graph = graphOf(nodes, [0], (node) => successors[node]!);
+  const graph = graphOf([...successors.keys()], [0], (node) => successors[node]!);
   const forest = loopForest(graph);
   const parts = new Map<Loop | undefined, Nested>();
-  const itemOf = (node: number, around: Loop | undefined): Item | undefined => {
-    let loop = forest.at(node);
-    if (loop === around) return node;
-    while (loop && loop.parent !== around) loop = loop.parent;
-    return loop;
-  };
+  const levels = levelsOf(graph, forest);
   const latched = new Set<Loop>();
   for (const loop of [...forest.loops.toReversed(), undefined]) {
-    const inside = loop ? forest.nodesOf(loop) : depthFirst(graph, [0]).preorder;
-    const order = orderOf(graph, inside, loop, itemOf);
+    const order = levels.get(loop)!.inOrder();
     const nested: (OrderSlot | Nested)[] = order.map((item) =>
       typeof item === 'number' ? { kind: 'block', block: item } : parts.get(item)!,
     );
@@ -60,35 +53,60 @@ export function codeOrder(successors: readonly (readonly number[])[]): CodeOrder
   };
 }
 
-/** The blocks and inner loops of a loop, or of all, each behind those that lead to it but by edges back. */
-function orderOf(
-  { successors }: FlowGraph,
-  inside: readonly number[],
-  loop: Loop | undefined,
-  itemOf: (node: number, around: Loop | undefined) => Item | undefined,
-): readonly Item[] {
-  const items: Item[] = [];
-  const numbers = new Map<Item, number>();
-  const numberOf = (item: Item): number => {
-    const known = numbers.get(item);
+/** The blocks and inner loops of a loop, or of all, and how they lead to each other but by edges back. */
+class Level {
+  readonly #items: Item[] = [];
+  readonly #numbers = new Map<Item, number>();
+  readonly #successors: number[][] = [];
+
+  add(item: Item): number {
+    const known = this.#numbers.get(item);
     if (known !== undefined) return known;
-    numbers.set(item, items.length);
-    items.push(item);
-    return items.length - 1;
-  };
-  const edges: number[][] = [];
-  const nodes = new Set(inside);
-  for (const node of inside) {
-    const from = numberOf(itemOf(node, loop)!);
-    edges[from] ??= [];
-    for (const next of successors[node]!) {
-      if (!nodes.has(next) || next === loop?.header) continue;
-      const to = numberOf(itemOf(next, loop)!);
-      if (to !== from) edges[from].push(to);
+    this.#numbers.set(item, this.#items.length);
+    this.#successors.push([]);
+    return this.#items.push(item) - 1;
+  }
+
+  connect(from: Item, to: Item): void {
+    if (from !== to) this.#successors[this.add(from)]!.push(this.add(to));
+  }
+
+  /** Each behind those that lead to it. */
+  inOrder(): readonly Item[] {
+    const { postorder } = depthFirst({ size: this.#items.length, successors: this.#successors }, [0]);
+    return postorder.toReversed().map((number) => this.#items[number]!);
+  }
+}
+
+/** An edge belongs to the innermost loop that has both of its ends. */
+function levelsOf(graph: FlowGraph, forest: LoopForest): ReadonlyMap<Loop | undefined, Level> {
+  const levels = new Map([undefined, ...forest.loops].map((loop) => [loop, new Level()]));
+  // A header comes before what else is in its loop.
+  const order = depthFirst(graph, [0]).postorder.toReversed();
+  for (const node of order) {
+    const loop = forest.at(node);
+    if (loop?.header === node) levels.get(loop.parent)!.add(loop);
+    levels.get(loop)!.add(node);
+  }
+  for (const node of order) {
+    for (const next of graph.successors[node]!) {
+      const { common, from, to } = commonLoop(forest, node, next);
+      if (next !== common?.header) levels.get(common)!.connect(from, to);
     }
   }
-  const { postorder } = depthFirst({ size: items.length, successors: items.map((_, i) => edges[i] ?? []) }, [0]);
-  return postorder.toReversed().map((number) => items[number]!);
+  return levels;
+}
+
+/** The innermost loop that has two blocks, and what they are in it: themselves, or loops inside. */
+function commonLoop(forest: LoopForest, a: number, b: number): { common: Loop | undefined; from: Item; to: Item } {
+  let [from, to]: [Item, Item] = [a, b];
+  let [ofFrom, ofTo] = [forest.at(a), forest.at(b)];
+  while (ofFrom !== ofTo) {
+    const [depth, other] = [ofFrom?.depth ?? 0, ofTo?.depth ?? 0];
+    if (depth >= other) [from, ofFrom] = [ofFrom!, ofFrom?.parent];
+    if (other >= depth) [to, ofTo] = [ofTo!, ofTo?.parent];
+  }
+  return { common: ofFrom, from, to };
 }
 
 /** Without recursion: loops may nest as deeply as text can say. */

@@ -9,7 +9,7 @@ import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts
 import { callCode } from './calls.ts';
 import type { ScopedInstruction } from './flatten.ts';
 import type { Frame } from './frame.ts';
-import { constant, type Lir, type LirOperand, lir, type RegisterGuard, specsOf } from './lir.ts';
+import { constant, type Lir, type LirOperand, lir, type RegisterGuard } from './lir.ts';
 import { computedRegister, OperandReader } from './operands.ts';
 import { FRAME_ALIGNMENT } from './signature.ts';
 
@@ -88,7 +88,7 @@ function machine({ guard, scoped, frame }: Context, form: Form, operands: readon
 /** Where an operand of the row stands among those of the machine. */
 function placeOfOperand(form: Form, index: number): number {
   const spec = form.row.operands[index]!;
-  return specsOf(form).indexOf(spec);
+  return form.specs.indexOf(spec);
 }
 
 /** Operands in the order of the row, those of vectors and addresses one after the other. */

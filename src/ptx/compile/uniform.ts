@@ -3,7 +3,6 @@
  * scalars, so that branches on them move the whole wave. A register is one of them when each of its
  * instructions computes it from what is the same for all lanes, where all lanes are together.
  */
-import { depthFirst } from '../../flow/depth-first.ts';
 import { postDominators } from '../../flow/dominators.ts';
 import { graphOf } from '../../flow/graph.ts';
 import type { RegisterOperand, StepOperand } from '../../ir/step.ts';
@@ -11,7 +10,7 @@ import type { Value } from '../../ir/types.ts';
 import { OWN_SCALARS } from '../machine/places.ts';
 import { PtxBuilder } from '../rows/builder.ts';
 import type { Form } from '../rows/row.ts';
-import { type FunctionRegister, type Lir, type LirOperand, lir, registersOf, specsOf } from './lir.ts';
+import { type FunctionRegister, type Lir, type LirOperand, lir, registersOf } from './lir.ts';
 
 /** A block with the instructions of the machine, before it is known how waves go on. */
 export interface SelectedBlock {
@@ -58,17 +57,23 @@ class UniformAnalysis {
   readonly #varying = new Set<number>();
   /** Blocks in which only some lanes may be. */
   readonly #parted: Uint8Array;
+  /** Of these: behind which block all lanes are together, as far as it is known; -1 for the end. */
+  readonly #until: Int32Array;
   readonly #isSplit: Uint8Array;
   readonly #isWritten: ReadonlySet<number>;
   readonly #nextMeeting: (block: number) => number | undefined;
+  /** Whether all ways from the second block lead through the first one. */
+  readonly #isBehind: (block: number, other: number) => boolean;
 
   constructor(blocks: readonly SelectedBlock[]) {
     this.#blocks = blocks;
     this.#parted = new Uint8Array(blocks.length);
+    this.#until = new Int32Array(blocks.length);
     this.#isSplit = new Uint8Array(blocks.length);
     const numbers = [...blocks.keys()];
     const dominators = postDominators(graphOf(numbers, [0], (block) => blocks[block]!.successors));
     this.#nextMeeting = (block) => dominators.immediate(block);
+    this.#isBehind = (block, other) => dominators.dominates(block, other);
     const isWritten = new Set<number>();
     for (const line of blocks.flatMap(({ code }) => code)) {
       if (line.guard) this.#varying.add(line.guard.register.id);
@@ -136,11 +141,20 @@ class UniformAnalysis {
     const { successors } = this.#blocks[block]!;
     // Lanes that end there read nothing any more.
     if (successors.some((next) => this.#isEnd(next))) return;
-    const walk = depthFirst(
-      { size: this.#blocks.length, successors: this.#blocks.map((each, i) => (i === meeting ? [] : each.successors)) },
-      successors,
-    );
-    for (const each of walk.preorder) if (each !== meeting) this.#parted[each] = 1;
+    const work = [...successors];
+    for (let next = work.pop(); next !== undefined; next = work.pop()) {
+      if (next === meeting) continue;
+      if (!this.#parted[next]) {
+        work.push(...this.#blocks[next]!.successors);
+        this.#parted[next] = 1;
+      } else {
+        // What lies before the place where an earlier walk ended is done.
+        const until = this.#until[next]!;
+        if (until < 0 || until === meeting || (meeting !== undefined && this.#isBehind(until, meeting))) continue;
+        work.push(until);
+      }
+      this.#until[next] = meeting ?? -1;
+    }
   }
 
   #isEnd(block: number): boolean {
@@ -197,7 +211,7 @@ export function withScalars(
   if (places.size === 0) return code;
   return code.flatMap((line) => {
     const copies: Lir[] = [];
-    const specs = specsOf(line.form);
+    const { specs } = line.form;
     const operands = line.operands.map((operand, index) => {
       const place = operand.kind === 'virtual' ? places.get(operand.id) : undefined;
       if (!place || operand.kind !== 'virtual') return operand;

@@ -52,6 +52,8 @@ export interface PtxRow {
 export interface Form {
   readonly row: PtxRow;
   readonly modifiers: Modifiers;
+  /** What the row says of each operand of the machine; a guard has none. */
+  readonly specs: readonly OperandRule[];
   /** As it is written, with modifiers, without a guard. */
   readonly opcode: string;
 }

@@ -9,6 +9,8 @@ import { INTEGER_ROWS } from './integer.ts';
 import { PRODUCT_ROWS } from './matrix.ts';
 import { MEMORY_ROWS } from './memory.ts';
 import { NARROW_ROWS } from './narrow.ts';
+import { machineOperands, type OperandRule } from './operand-spec.ts';
+import type { Modifiers } from './pattern.ts';
 import type { Form, PtxRow } from './row.ts';
 import { VIDEO_ROWS } from './video.ts';
 import { WARP_ROWS } from './warp.ts';
@@ -43,11 +45,14 @@ export function formOf(opcode: string): Form | undefined {
   return form;
 }
 
+const repeated = (spec: OperandRule, modifiers: Modifiers): readonly OperandRule[] =>
+  Array.from({ length: machineOperands(spec, modifiers) }, () => spec);
+
 function findForm(opcode: string): Form | undefined {
   const [name = '', ...words] = opcode.split('.');
   for (const row of ROWS_BY_NAME.get(name) ?? []) {
     const modifiers = row.pattern.match(words);
-    if (modifiers) return { row, modifiers, opcode };
+    if (modifiers) return { row, modifiers, specs: row.operands.flatMap((spec) => repeated(spec, modifiers)), opcode };
   }
   return undefined;
 }
