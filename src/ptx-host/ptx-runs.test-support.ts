@@ -1,6 +1,7 @@
 /** Kernels as PTX text, run on every executor. */
 import assert from 'node:assert/strict';
 import type { EmulatorDeviceOptions } from '../devices/emulated/emulated-device.ts';
+import { nodeThreads } from '../devices/emulated/node-threads.ts';
 import { createPtxDevice } from '../devices/emulated/ptx-device.ts';
 import type { ParsedArgument } from '../launch/argument-text.ts';
 import { type PtxRunOutcome, type PtxRunRequest, runPtxKernel } from './run-kernel.ts';
@@ -11,6 +12,15 @@ export const WAYS: Readonly<Record<string, EmulatorDeviceOptions>> = {
   T1: { executor: 'jit', compileThreshold: 0, vertical: 'never' },
   T2: { executor: 'jit', compileThreshold: 0, vertical: 'always' },
 };
+
+/** With workers, too. */
+export const ALL_WAYS: Readonly<Record<string, EmulatorDeviceOptions>> = {
+  ...WAYS,
+  workers: { threads: nodeThreads, workers: 2, workersAtOnce: true, compileThreshold: 2 },
+};
+
+export const numbers = (count: number, value: (thread: number) => number): bigint[] =>
+  Array.from({ length: count }, (_, i) => BigInt(value(i)));
 
 const HEAD = '.version 7.8\n.target sm_70\n.address_size 64\n';
 

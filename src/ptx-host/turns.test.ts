@@ -1,17 +1,7 @@
 /** Threads of a warp that wait for each other, on all executors and with workers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EmulatorDeviceOptions } from '../devices/emulated/emulated-device.ts';
-import { nodeThreads } from '../devices/emulated/node-threads.ts';
-import { kernelText, outcomesOf, output, runOn, u32, WAYS } from './ptx-runs.test-support.ts';
-
-const ALL: Readonly<Record<string, EmulatorDeviceOptions>> = {
-  ...WAYS,
-  workers: { threads: nodeThreads, workers: 2, workersAtOnce: true, compileThreshold: 2 },
-};
-
-const numbers = (count: number, value: (thread: number) => number): bigint[] =>
-  Array.from({ length: count }, (_, i) => BigInt(value(i)));
+import { ALL_WAYS, kernelText, numbers, outcomesOf, output, runOn, u32 } from './ptx-runs.test-support.ts';
 
 const LOCK = '.global .u32 lock;\n.global .u32 count;';
 /** Counts in `%r5` with the lock held; `%r3` is what the lock was. */
@@ -37,7 +27,7 @@ again:
   cvt.u64.u32 %rd2, %r5;
   add.u64 %rd2, %rd2, %rd4;
   st.global.u64 [%out], %rd2;`,
-    { declarations: LOCK, threads: 128, block: 64, ways: ALL, isSorted: true },
+    { declarations: LOCK, threads: 128, block: 64, ways: ALL_WAYS, isSorted: true },
   );
   assert.deepEqual(
     found,
@@ -73,7 +63,7 @@ got:
   @%p exit;
   ret;
 }`,
-      ways: ALL,
+      ways: ALL_WAYS,
       isSorted: true,
     },
   );
@@ -115,81 +105,12 @@ done:
   mad.lo.u32 %r11, %r7, 100, %r10;
   cvt.u64.u32 %rd5, %r11;
   st.global.u64 [%out], %rd5;`,
-    { declarations: '.global .align 8 .b8 flags[128];', threads: 32, ways: ALL },
+    { declarations: '.global .align 8 .b8 flags[128];', threads: 32, ways: ALL_WAYS },
   );
   const heard = (lane: number): number => (lane < 16 ? lane + 116 : lane + 1100);
   assert.deepEqual(
     found,
     numbers(32, (lane) => heard(lane) * 100 + 32),
-  );
-});
-
-test('bar.warp.sync of one group of lanes at two places, and shuffles that late lanes come to', async () => {
-  const found = await outcomesOf(
-    `
-  and.b32 %r3, %gid, 31;
-  shl.b32 %r4, %r3, 2;
-  xor.b32 %r5, %r4, 64;
-  setp.lt.u32 %p1, %r3, 16;
-  @%p1 bra first;
-  st.shared.u32 [tile+%r4], %r3;
-  bar.warp.sync 0xffffffff;
-  ld.shared.u32 %r6, [tile+%r5];
-  bra done;
-first:
-  add.u32 %r7, %r3, 200;
-  st.shared.u32 [tile+%r4], %r7;
-  bar.warp.sync 0xffffffff;
-  ld.shared.u32 %r6, [tile+%r5];
-  add.u32 %r6, %r6, 1000;
-  setp.eq.u32 %p2, %r3, 3;
-  @%p2 exit;
-done:
-  activemask.b32 %r8;
-  shfl.sync.bfly.b32 %r9, %r6, 1, 31, 0xffffffff;
-  mad.lo.u32 %r10, %r9, 10000, %r6;
-  cvt.u64.u32 %rd5, %r10;
-  st.global.u64 [%out], %rd5;`
-      .replaceAll('[tile+%r4]', '[%r4]')
-      .replaceAll('[tile+%r5]', '[%r5]'),
-    { declarations: '.shared .align 4 .b8 tile[128];', threads: 32, ways: ALL },
-  );
-  const own = (lane: number): number => (lane < 16 ? 1000 + lane + 16 : 200 + lane - 16);
-  assert.deepEqual(
-    found,
-    numbers(32, (lane) => (lane === 3 ? 0 : own(lane === 2 ? 3 : lane ^ 1) * 10_000 + own(lane))),
-  );
-});
-
-test('a barrier in a function that lanes call from two places: the wave comes to it once', async () => {
-  const found = await outcomesOf(
-    `
-  and.b32 %r3, %gid, 1;
-  shl.b32 %r4, %gid, 2;
-  xor.b32 %r5, %r4, 4;
-  add.u32 %r6, %gid, 1000;
-  st.shared.u32 [%r4], %r6;
-  setp.eq.u32 %p1, %r3, 0;
-  @%p1 bra even;
-  call.uni meet;
-  ld.shared.u32 %r7, [%r5];
-  bra done;
-even:
-  call.uni meet;
-  ld.shared.u32 %r7, [%r5];
-  add.u32 %r7, %r7, 10000;
-done:
-  cvt.u64.u32 %rd5, %r7;
-  st.global.u64 [%out], %rd5;`,
-    {
-      declarations: '.shared .align 4 .b8 tile[256];\n.func meet() { bar.sync 0; ret; }',
-      threads: 64,
-      ways: ALL,
-    },
-  );
-  assert.deepEqual(
-    found,
-    numbers(64, (thread) => (thread ^ 1) + (thread % 2 === 0 ? 11_000 : 1000)),
   );
 });
 
@@ -223,7 +144,7 @@ all:
   @%p3 bra again;
   cvt.u64.u32 %rd5, %r10;
   st.global.u64 [%out], %rd5;`,
-    { declarations: '.global .u32 count;', threads: 32, ways: ALL },
+    { declarations: '.global .u32 count;', threads: 32, ways: ALL_WAYS },
   );
   assert.deepEqual(
     found,
@@ -259,7 +180,7 @@ done${n}:
     `  and.b32 %r3, %gid, 31;\n  mov.u32 %r30, 0;\n  setp.lt.u32 %p1, %r3, 16;
 ${phase(0, '@%p1')}${phase(1, '@!%p1')}
   cvt.u64.u32 %rd5, %r30;\n  st.global.u64 [%out], %rd5;`,
-    { declarations: '.global .align 4 .b8 flags[8];', threads: 32, ways: ALL },
+    { declarations: '.global .align 4 .b8 flags[8];', threads: 32, ways: ALL_WAYS },
   );
   const sum = (lane: number): number => {
     let [x, factor] = [lane, 1];
@@ -288,7 +209,7 @@ meet${n}:
     `  and.b32 %r3, %gid, 31;\n  mov.u32 %r30, 0;\n  mov.u32 %r5, 0;\n  ld.volatile.global.u32 %r9, [%in];
   setp.lt.u32 %p1, %r3, 16;\n  selp.b32 %r4, 0xffff, 0xffff0000, %p1;\n  @%p1 bra second;
 ${loop(3)}\n  bra done;\nsecond:${loop(5)}\ndone:\n  cvt.u64.u32 %rd5, %r30;\n  st.global.u64 [%out], %rd5;`,
-    { threads: 32, ways: ALL },
+    { threads: 32, ways: ALL_WAYS },
   );
   assert.deepEqual(
     found,
@@ -301,7 +222,7 @@ async function failureOf(way: string, body: string, timeoutMs = 60_000): Promise
     ...{ texts: [{ text: kernelText(body), name: 'k.ptx' }], grid: [64], workgroup: [64], timeoutMs },
     args: [output(512), output(512), u32(64)],
   };
-  return await runOn(ALL[way]!, request).then(
+  return await runOn(ALL_WAYS[way]!, request).then(
     () => '',
     (error: Error) => error.message,
   );
@@ -309,7 +230,7 @@ async function failureOf(way: string, body: string, timeoutMs = 60_000): Promise
 
 const BRANCH = '  and.b32 %r3, %gid, 31;\n  setp.lt.u32 %p1, %r3, 12;\n  @%p1 bra there;\n';
 
-for (const way of Object.keys(ALL)) {
+for (const way of Object.keys(ALL_WAYS)) {
   test(`${way}: barriers at different places are a deadlock, with the place of every thread`, async () => {
     const found = await failureOf(way, `${BRANCH}  bar.sync 0;\n  bra done;\nthere:\n  bar.sync 0;\ndone:`);
     const [head, ...places] = found.split('\n');

@@ -66,6 +66,17 @@ export interface RegisterGuard {
   readonly isNegated: boolean;
 }
 
+/** What lanes execute that cannot go on with what follows a line. */
+export interface Aside {
+  /** They wait; it reads what the line reads. */
+  readonly park: Lir;
+  /**
+   * What they do once they have met, who may be of several activations: the lines that follow, from the first
+   * to the last label, and this, by which those of each go on by themselves.
+   */
+  readonly meeting?: { readonly first: symbol; readonly last: symbol; readonly part: Lir } | undefined;
+}
+
 export interface Lir {
   readonly form: Form;
   readonly operands: readonly LirOperand[];
@@ -75,9 +86,11 @@ export interface Lir {
   /** The function that it calls. */
   readonly callee?: string | undefined;
   readonly keeping?: Keeping | undefined;
-  /** It branches to this instruction, which stands behind the function and reads what it reads. */
-  readonly aside?: Lir | undefined;
+  /** It branches to this, which stands behind the function. */
+  readonly aside?: Aside | undefined;
   readonly label?: symbol | undefined;
+  /** Of the place behind it. */
+  readonly labelBehind?: symbol | undefined;
   /** The place in the text that it comes from. */
   readonly offset: number;
 }

@@ -44,21 +44,33 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
   const place = (line: Lir): void => {
     const instruction = instructionOf(line, operandOf);
     lines.push({ line, instruction, offset });
-    if (line.label) labels.set(line.label, offset);
     offset += machineSizeBytes(instruction);
+  };
+  const placeOwn = (line: Lir): void => {
+    if (line.label) labels.set(line.label, offset);
+    place(line);
+    if (line.labelBehind) labels.set(line.labelBehind, offset);
   };
   for (const { code, joinLength } of blocks) {
     starts.push(offset);
     code.forEach((line, i) => {
       if (i === joinLength) resumptions.push(offset);
-      place(line);
+      placeOwn(line);
     });
     if (code.length <= joinLength) resumptions.push(offset);
   }
-  for (const { line } of [...lines]) {
+  for (const [index, { line }] of [...lines.entries()]) {
     if (!line.aside) continue;
+    const { park, meeting } = line.aside;
     asides.set(line, offset);
-    place(line.aside);
+    place(park);
+    if (!meeting) continue;
+    labels.set(meeting.first, offset);
+    for (let at = index + 1; ; at++) {
+      place(lines[at]!.line);
+      if (lines[at]!.line.labelBehind === meeting.last) break;
+    }
+    place(meeting.part);
   }
   const targetOf = (line: Lir): number | undefined => {
     if (line.target === undefined) return asides.get(line);

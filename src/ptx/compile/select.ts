@@ -45,11 +45,13 @@ export function selectCode(source: PtxSource, scoped: ScopedInstruction, frame: 
   if (meeting === undefined) return code;
   // What all lanes do together is no matter of a guard.
   const { offset } = instruction;
-  if (guard && meeting === 'all') throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
-  if (meeting === 'all') return whenAll(code, WAITS.here);
+  const waits = meeting.isAnywhere ? WAITS.anywhere : WAITS.here;
+  if (meeting.members === 'all') {
+    if (guard) throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
+    return whenAll(code, waits);
+  }
   const members = operands[placeOfOperand(form, meeting.members)]!;
-  const check = lir('wave_apart', [members, PLACES.live], offset);
-  return whenTogether(check, members, code, meeting.isAnywhere ? WAITS.anywhere : WAITS.here);
+  return whenTogether(lir('wave_apart', [members, PLACES.live], offset), members, code, waits);
 }
 
 /** Code before which lanes wait while not all that have not ended are together. */
@@ -58,11 +60,19 @@ const whenAll = (code: readonly Lir[], waits: number): Lir[] =>
 
 /** `check` branches where members are missing: then the lanes wait for them before the code. */
 function whenTogether(check: Lir, members: LirOperand, code: readonly Lir[], waits: number): Lir[] {
-  const [first, ...others] = code;
-  const label = first!.label ?? Symbol('meeting');
   const { meeting, join } = PLACES;
-  const aside = lir('wave_park', [members, meeting, { kind: 'label', label, addend: waits }, join], check.offset);
-  return [{ ...check, aside }, { ...first!, label }, ...others];
+  const parkAt = (label: symbol, waiting: number, whom: LirOperand): Lir =>
+    lir('wave_park', [whom, meeting, { kind: 'label', label, addend: waiting }, join], check.offset);
+  const [label, labelBehind] = [Symbol('meeting'), Symbol('behind')];
+  const park = parkAt(label, waits, members);
+  if (waits !== WAITS.here) return [{ ...check, aside: { park } }, { ...code[0]!, label }, ...code.slice(1)];
+  const part = parkAt(labelBehind, WAITS.turn, constant(0));
+  const last = { ...code.at(-1)!, labelBehind };
+  return [
+    { ...check, aside: { park, meeting: { first: label, last: labelBehind, part } } },
+    ...code.slice(0, -1),
+    last,
+  ];
 }
 
 export function guardOf(
@@ -164,6 +174,7 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     }
     return [lir('wave_bar', [], offset)];
   },
+  meet: ({ scoped }) => [lir('wave_meet', [], scoped.instruction.offset)],
   // Where others wait for their turn, they have it first.
   nap: ({ scoped }) => whenAll([lir('wave_nap', [], scoped.instruction.offset)], WAITS.turn),
   vote: ({ scoped, guard }, [to, predicate, members = constant(0xffffffff)]) => {

@@ -54,7 +54,7 @@ export class Spills {
       ...each,
       operands: each.operands.map((operand): LirOperand => (operand.kind === 'virtual' ? inRow(operand) : operand)),
       guard: each.guard && { ...each.guard, register: inRow(each.guard.register) },
-      aside: each.aside && changed(each.aside),
+      aside: each.aside && { ...each.aside, park: changed(each.aside.park) },
     });
     const own = changed(line);
     if (rows.size === 0) return [line];
@@ -66,7 +66,13 @@ export class Spills {
     const unique = (registers: readonly FunctionRegister[]): FunctionRegister[] => [
       ...new Map(registers.filter(({ id }) => places.has(id)).map((each) => [each.id, each])).values(),
     ];
-    const [first, ...others] = [...unique(reads).map((each) => move('ld', each)), { ...own, label: undefined }];
-    return [{ ...first!, label: line.label }, ...others, ...unique(writes).map((each) => move('st', each))];
+    const [loads, stores] = [
+      unique(reads).map((each) => move('ld', each)),
+      unique(writes).map((each) => move('st', each)),
+    ];
+    const lines = [...loads, { ...own, label: undefined, labelBehind: undefined }, ...stores];
+    lines[0] = { ...lines[0]!, label: line.label };
+    lines[lines.length - 1] = { ...lines.at(-1)!, labelBehind: line.labelBehind };
+    return lines;
   }
 }

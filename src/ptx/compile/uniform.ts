@@ -78,7 +78,7 @@ class UniformAnalysis {
     for (const line of blocks.flatMap(({ code }) => code)) {
       if (line.guard) this.#varying.add(line.guard.register.id);
       // Lanes that wait read them again when they go on.
-      for (const each of line.aside?.operands ?? []) if (each.kind === 'virtual') this.#varying.add(each.id);
+      for (const each of line.aside?.park.operands ?? []) if (each.kind === 'virtual') this.#varying.add(each.id);
       for (const { id } of registersOf(line).writes) isWritten.add(id);
     }
     this.#isWritten = isWritten;
@@ -114,7 +114,7 @@ class UniformAnalysis {
    */
   staysTogether(givesWay: boolean): boolean {
     if (givesWay && this.#parted.includes(1)) return false;
-    return this.#blocks.every(({ code }, block) => !this.#parted[block] || code.every(({ form }) => !form.row.meeting));
+    return this.#blocks.every(({ code }, block) => !this.#parted[block] || code.every(({ aside }) => !aside));
   }
 
   registers(): readonly FunctionRegister[] {

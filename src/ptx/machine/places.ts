@@ -58,7 +58,7 @@ export const PLACES = {
   ownActivation: row(6),
   /** What the last instruction with `.cc` carried or borrowed: 0 or 1. */
   carry: row(7),
-  /** Lanes that the lane waits for; of one that was stopped, the number of that stop. */
+  /** Lanes that the lane waits for, or gives way to; of one that was stopped, the number of that stop. */
   meeting: row(8),
 } as const;
 
@@ -68,9 +68,9 @@ export const WAITS = {
   join: 0,
   /** For its turn. */
   turn: 1,
-  /** For others at the same instruction. */
+  /** For others at the same instruction, of whatever activations. */
   here: 2,
-  /** For others that wait so, wherever they are. */
+  /** For others at instructions of the same kind, wherever these are. */
   anywhere: 3,
 } as const;
 export const WAITS_MASK = 3;

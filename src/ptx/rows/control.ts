@@ -122,6 +122,9 @@ const nothing = (): void => {};
 const CONTROL = { className: 'control', isInternal: true } as const;
 const CONDITIONAL = { ...CONTROL, control: 'conditional' } as const;
 
+/** PTX ISA, "bar, barrier": without `.aligned` threads of a warp may come to different instructions. */
+const ALIGNED_BARRIER = { className: 'control', expansion: 'barrier', meeting: { members: 'all' } } as const;
+
 // biome-ignore format: one row per line
 export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_begin', '', '=b32', begin, CONTROL),
@@ -160,8 +163,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('griddepcontrol', '.action=launch_dependents|wait', '', nothing, { className: 'control' }),
   ptxRow('setmaxnreg', '.action=inc|dec.sync.aligned.u32', 'u32', nothing, { className: 'control' }),
   ptxRow('nanosleep', '.u32', 'u32', nothing, { className: 'control', expansion: 'nap' }),
-  ptxRow('bar', '.sync', 'u32', nothing, { className: 'control', expansion: 'barrier', meeting: 'all' }),
-  ptxRow('barrier', '.sync.aligned?', 'u32', nothing, { className: 'control', expansion: 'barrier', meeting: 'all' }),
-  ptxRow('bar', '.cta.sync', 'u32', nothing, { className: 'control', expansion: 'barrier', meeting: 'all' }),
-  ptxRow('barrier', '.cta.sync.aligned?', 'u32', nothing, { className: 'control', expansion: 'barrier', meeting: 'all' }),
+  ptxRow('bar', '.cta?.sync', 'u32', nothing, ALIGNED_BARRIER),
+  ptxRow('barrier', '.cta?.sync.aligned', 'u32', nothing, ALIGNED_BARRIER),
+  ptxRow('barrier', '.cta?.sync', 'u32', nothing, { ...ALIGNED_BARRIER, meeting: { members: 'all', isAnywhere: true } }),
 ];

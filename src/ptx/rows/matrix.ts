@@ -97,7 +97,7 @@ const ROWS: readonly PtxRow[] = [
       `.sync.aligned.shape=${shape}.row.col${types}`,
       `=to*x4 b32*x${2 * registers} b32*x${registers} from*x4`,
       () => {},
-      { expansion: 'product', meeting: 'all' },
+      { expansion: 'product', meeting: { members: 'all' } },
     ),
   ),
   ...[1, 2].map((registers) =>
@@ -115,7 +115,7 @@ const ROWS: readonly PtxRow[] = [
     '=b32*num []',
     loadMatrices,
     {
-      meeting: 'all',
+      meeting: { members: 'all' },
     },
   ),
 ];

@@ -15,6 +15,7 @@ export type FunctionFlow = 'branch' | 'indexed' | 'return' | 'exit' | 'call';
 /** Instructions that become others of the machine: see the compiler's table. */
 export type Expansion =
   | 'barrier'
+  | 'meet'
   | 'nap'
   | 'vote'
   | 'move'
@@ -24,11 +25,13 @@ export type Expansion =
   | 'copy'
   | 'product';
 
-/** Which lanes have to come here together: all that have not ended, or those that an operand names. */
-export type Meeting =
-  | 'all'
-  /** `isAnywhere`: they may come to different instructions. */
-  | { readonly members: number; readonly isAnywhere?: boolean };
+/** What lanes have to come to together, in whatever activations. */
+export interface Meeting {
+  /** The operand that names them; all that have not ended. */
+  readonly members: number | 'all';
+  /** They may come to different instructions of a kind, which read no registers: one is executed for all. */
+  readonly isAnywhere?: boolean;
+}
 
 export interface PtxRow {
   readonly name: string;

@@ -123,7 +123,7 @@ export class PtxWriter {
   /** Undefined where no place is of its kind. */
   #text({ row, modifiers, opcode }: Form): string | undefined {
     const isWriting = row.operands.every(({ kind }) => kind !== 'write') || row.className === 'atomic';
-    const members = typeof row.meeting === 'object' ? row.meeting.members : undefined;
+    const members = row.meeting?.members;
     const parts: string[] = [];
     let machineOperand = 0;
     for (const rule of row.operands) {

@@ -4,6 +4,8 @@
  * or because others have their turn; in each case the row of joins says where they go on. The group that runs
  * goes on until it cannot, or used its budget up.
  */
+
+import { assert } from '../../../base/errors.ts';
 import type { LanePlace, LaneTurns, TurnCause } from '../../../emulator/code/front-end.ts';
 import { STATE_OFFSETS, WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
 import type { Memories } from '../../../emulator/machine/memory.ts';
@@ -11,8 +13,11 @@ import { readMachine } from '../../../ptx/machine/code.ts';
 import { PLACES, WAITS, WAITS_MASK } from '../../../ptx/machine/places.ts';
 
 const LANES = 32;
-/** Where lanes give way with some of their budget left, this many times in a row the first place counts. */
-const TURNS_BY_PLACE = 15;
+/**
+ * Where lanes give way with some of their budget left, the first place counts but for each so manieth time: a
+ * prime, so that groups that meet again and again after some turns do not evade it.
+ */
+const TURNS_BY_PLACE = 17;
 
 /**
  * How often each group may give way before lanes go on that wait for it at a join: half as often each time
@@ -22,7 +27,7 @@ const [MOST_PATIENCE, LEAST_PATIENCE] = [64, 4];
 
 /** Lanes that go on together. */
 interface Group {
-  readonly key: string;
+  /** Of those that meet at an instruction, the activation of some. */
   readonly activation: number;
   /** Where they go on. */
   readonly offset: number;
@@ -80,10 +85,11 @@ class Warp {
       const waits = join & WAITS_MASK;
       const activation = this.row(PLACES.ownActivation, lane);
       const members = waits === WAITS.join ? 0 : this.row(PLACES.meeting, lane);
-      const key = `${activation} ${join} ${members}`;
+      // What lanes do together is no matter of where they were called from.
+      const key = `${waits === WAITS.here ? '' : activation} ${join} ${members}`;
       const known = groups.get(key);
       if (known) known.lanes |= 1 << lane;
-      else groups.set(key, { key, activation, offset: join - waits, waits, members, lanes: 1 << lane });
+      else groups.set(key, { activation, offset: join - waits, waits, members, lanes: 1 << lane });
     }
     return [...groups.values()];
   }
@@ -116,28 +122,34 @@ class Warp {
     return false;
   }
 
-  isAtBarrier({ waits, offset }: Group): boolean {
-    return waits === WAITS.here && this.behindBarrier(offset) !== undefined;
+  /** Lanes of several activations are active: they met at an instruction, and part behind it. */
+  isMeeting(lanes: number): boolean {
+    const [first, ...others] = [...lanesOf(lanes)].map((lane) => this.row(PLACES.ownActivation, lane));
+    return others.some((activation) => activation !== first);
   }
 
-  /** Behind the barrier of the workgroup at a place; undefined where another instruction stands. */
-  behindBarrier(offset: number): number | undefined {
+  /** What groups have in common that meet wherever they are, and where each goes on behind it. */
+  meetingOf({ offset, members }: Group): { readonly key: string; readonly behind: number } {
     const found = readMachine(this.#code, offset);
-    return typeof found === 'string' || found.instruction.opcode !== 'wave_bar' ? undefined : offset + found.sizeBytes;
+    assert(typeof found !== 'string', () => `lanes wait at ${hex32(offset)}, where no code is`);
+    return { key: `${found.instruction.opcode} ${members}`, behind: offset + found.sizeBytes };
   }
 
-  /** The active lanes wait for their turn, together, at the place that they have got to. */
-  stop(lanes: number, offset: number): void {
+  /** They wait for their turn together; those that were stopped at different times stay apart. */
+  stop(lanes: number, offset: number, number: number): void {
     this.setRow(PLACES.join, lanes, offset | WAITS.turn);
-    this.numberStop(lanes);
+    this.setRow(PLACES.meeting, lanes, number);
   }
 
-  /** Those that were stopped at different times stay apart, until they meet at a join. */
-  numberStop(lanes: number): void {
-    const number = this.scalar(PLACES.turns);
+  /** The same for those that stopped themselves. Whether they gave way to others. */
+  numberStop(lanes: number, number: number): boolean {
+    let givesWay = false;
     for (const lane of lanesOf(lanes)) {
-      if ((this.row(PLACES.join, lane) & WAITS_MASK) === WAITS.turn) this.setRow(PLACES.meeting, 1 << lane, number);
+      if ((this.row(PLACES.join, lane) & WAITS_MASK) !== WAITS.turn) continue;
+      givesWay ||= this.row(PLACES.meeting, lane) !== 0;
+      this.setRow(PLACES.meeting, 1 << lane, number);
     }
+    return givesWay;
   }
 
   /** The group goes on. */
@@ -155,21 +167,28 @@ function* lanesOf(mask: number): Generator<number> {
   for (let lane = 0; lane < LANES; lane++) if ((mask >>> lane) & 1) yield lane;
 }
 
-/**
- * Groups that can go on; of those that wait for each other anywhere, all can once the last has come. To a
- * barrier lanes may come in several activations of a function.
- */
-function runnable(warp: Warp, groups: readonly Group[], live: number): readonly Group[] {
-  const meetingOf = (group: Group): string => {
-    if (group.waits === WAITS.anywhere) return `anywhere ${group.members}`;
-    return warp.isAtBarrier(group) ? `barrier ${group.offset}` : group.key;
-  };
-  const arrived = new Map<string, number>();
-  for (const group of groups) arrived.set(meetingOf(group), (arrived.get(meetingOf(group)) ?? 0) | group.lanes);
-  return groups.filter((group) => {
-    if (group.waits === WAITS.join || group.waits === WAITS.turn) return true;
-    return (group.members & live & ~arrived.get(meetingOf(group))!) === 0;
+/** Groups that can go on; of those that wait for others at their instruction, where all have come. */
+const runnable = (groups: readonly Group[], live: number): readonly Group[] =>
+  groups.filter(({ waits, members, lanes }) => {
+    if (waits === WAITS.anywhere) return false;
+    return waits !== WAITS.here || (members & live & ~lanes) === 0;
   });
+
+/** Groups that wait for each other wherever they are, once all have come. */
+function metAnywhere(warp: Warp, groups: readonly Group[], live: number): readonly Group[] {
+  const meetings = new Map<string, Group[]>();
+  for (const group of groups) {
+    if (group.waits !== WAITS.anywhere) continue;
+    const { key } = warp.meetingOf(group);
+    const meeting = meetings.get(key) ?? [];
+    meeting.push(group);
+    meetings.set(key, meeting);
+  }
+  for (const meeting of meetings.values()) {
+    const come = meeting.reduce((all, { lanes }) => all | lanes, 0);
+    if ((meeting[0]!.members & live & ~come) === 0) return meeting;
+  }
+  return [];
 }
 
 /** The latest activation, at the place that stands first: so they meet the others where their ways join. */
@@ -195,27 +214,26 @@ function next(memories: Memories, wave: number, cause: TurnCause): number | 'sam
     warp.setScalar(PLACES.stopped, 0);
     return 'same';
   }
+  const turns = warp.scalar(PLACES.turns) + 1;
+  let givesWay = isSpent;
   if (isSpent) {
     // All are together: whoever waits at a join later waits anew.
     if (exec === live) warp.setScalar(PLACES.gaveWay, 0);
-    if (exec === live || live === 0 || warp.isPair(cause.offset)) return 'same';
-    if (!warp.isAtJoin(cause.offset)) warp.stop(exec, cause.offset);
-  } else warp.numberStop(exec & live);
-  const groups = runnable(warp, warp.groups(live), live);
+    if (exec === live || live === 0 || warp.isPair(cause.offset) || warp.isMeeting(exec & live)) return 'same';
+    if (!warp.isAtJoin(cause.offset)) warp.stop(exec, cause.offset, turns);
+  } else givesWay = warp.numberStop(exec & live, turns);
+  warp.setScalar(PLACES.turns, turns);
+  const all = warp.groups(live);
+  const met = metAnywhere(warp, all, live);
+  if (met.length > 0) return throughMeeting(warp, met, live, turns);
+  const groups = runnable(all, live);
   if (groups.length === 0) {
     warp.setExec(0);
     return 'deadlock';
   }
-  release(warp, groups);
-  const turns = warp.scalar(PLACES.turns) + 1;
-  warp.setScalar(PLACES.turns, turns);
-  const napped = [...lanesOf(exec & live)].some((lane) => (warp.row(PLACES.join, lane) & WAITS_MASK) === WAITS.turn);
-  const [first, ...others] = groups.filter((group) => warp.isAtBarrier(group));
-  if (others.length > 0) return throughBarrier(warp, first!, others, live);
-  const givesWay = isSpent || napped;
   const able = withoutJoins(warp, groups, givesWay);
   const areAtJoins = groups.every(({ waits }) => waits === WAITS.join);
-  const isByPlace = areAtJoins || (!givesWay && turns % (TURNS_BY_PLACE + 1) !== 0);
+  const isByPlace = areAtJoins || (!givesWay && turns % TURNS_BY_PLACE !== 0);
   const chosen = isByPlace ? able.reduce(byPlace) : inTurn(able, warp.scalar(PLACES.lastTurn));
   return warp.run(chosen, live);
 }
@@ -241,15 +259,10 @@ function withoutJoins(warp: Warp, groups: readonly Group[], givesWay: boolean): 
   return isOver ? atJoins : others;
 }
 
-/** The wave comes to the barrier once, by one of the groups; the others go on behind it in their turns. */
-function throughBarrier(warp: Warp, first: Group, others: readonly Group[], live: number): number {
-  for (const { lanes, offset } of others) warp.stop(lanes, warp.behindBarrier(offset)!);
-  return warp.run(first, live);
-}
-
-/** All that waited for each other have come: they wait for nothing but their turn. */
-function release(warp: Warp, groups: readonly Group[]): void {
-  for (const { waits, lanes, offset } of groups) if (waits === WAITS.anywhere) warp.stop(lanes, offset);
+/** One of the groups executes what they met for; the others go on behind it in their turns. */
+function throughMeeting(warp: Warp, [first, ...others]: readonly Group[], live: number, turn: number): number {
+  for (const group of others) warp.stop(group.lanes, warp.meetingOf(group).behind, turn);
+  return warp.run(first!, live);
 }
 
 function places(memories: Memories, wave: number, offset: number): readonly LanePlace[] {
