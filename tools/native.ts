@@ -16,7 +16,7 @@ const MAP = 'native/hsa/exports.map';
 const HEADERS = ['native/hsa/hsa-abi.h', 'native/hsa/protocol.h', 'native/hsa/runtime.h', MAP];
 /** In the folder native/hsa. */
 export const NATIVE_SOURCES = [
-  ...['runtime.c', 'connection.c', 'records.c', 'info.c', 'signals.c', 'watchers.c'],
+  ...['runtime.c', 'connection.c', 'records.c', 'info.c', 'signals.c', 'watchers.c', 'trace.c'],
   ...['memory.c', 'queues.c', 'code.c', 'extensions.c', 'refused.c'],
 ];
 const FLAGS = '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -Wall -Wextra -Werror -Inative/hsa';

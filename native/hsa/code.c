@@ -165,6 +165,7 @@ static executable_t *executable_with(uint64_t handle) {
 }
 
 EXPORT status_t hsa_executable_create_alt(uint32_t profile, uint32_t rounding, const char *options, uint64_t *handle) {
+  TRACED(hsa_executable_create_alt, profile, rounding);
   EXPECT_INITIALIZED();
   (void)options;
   EXPECT(handle != NULL && profile <= 1 && rounding <= 2, INVALID_ARGUMENT);
@@ -196,6 +197,7 @@ EXPORT status_t hsa_executable_create(uint32_t profile, uint32_t state, const ch
 }
 
 EXPORT status_t hsa_executable_destroy(uint64_t handle) {
+  TRACED(hsa_executable_destroy, handle, 0);
   EXPECT_INITIALIZED();
   pthread_mutex_lock(&lock);
   executable_t **at = &executables;
@@ -242,6 +244,7 @@ static status_t load(uint64_t handle, uint64_t agent, const reader_t *reader, ui
 }
 
 EXPORT status_t hsa_executable_load_agent_code_object(uint64_t executable, uint64_t agent, uint64_t reader, const char *options, uint64_t *loaded) {
+  TRACED(hsa_executable_load_agent_code_object, executable, agent);
   EXPECT_INITIALIZED();
   (void)options;
   EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
@@ -260,6 +263,7 @@ EXPORT status_t hsa_executable_load_code_object(uint64_t executable, uint64_t ag
 }
 
 EXPORT status_t hsa_executable_freeze(uint64_t handle, const char *options) {
+  TRACED(hsa_executable_freeze, handle, 0);
   EXPECT_INITIALIZED();
   (void)options;
   freeze_request_t request = {handle};
@@ -399,6 +403,7 @@ static size_t next_symbol(uint64_t handle, size_t after, uint64_t agent, const c
 
 /* `agent` is NULL for symbols of the whole program; then the first one of any agent is as good. */
 EXPORT status_t hsa_executable_get_symbol_by_name(uint64_t executable, const char *name, const uint64_t *agent, uint64_t *symbol) {
+  TRACED(hsa_executable_get_symbol_by_name, executable, 0);
   EXPECT_INITIALIZED();
   EXPECT(name != NULL && symbol != NULL, INVALID_ARGUMENT);
   EXPECT(agent == NULL || is_subject(*agent, SUBJECT_AGENT), INVALID_AGENT);

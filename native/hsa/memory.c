@@ -111,6 +111,7 @@ static status_t allocate(uint64_t pool, size_t size_bytes, uint32_t flags, void 
 }
 
 EXPORT status_t hsa_amd_memory_pool_allocate(uint64_t pool, size_t size_bytes, uint32_t flags, void **address) {
+  TRACED(hsa_amd_memory_pool_allocate, pool, size_bytes);
   EXPECT_INITIALIZED();
   EXPECT(address != NULL && size_bytes != 0, INVALID_ARGUMENT);
   EXPECT(is_subject(pool, SUBJECT_POOL), INVALID_MEMORY_POOL);
@@ -118,6 +119,7 @@ EXPORT status_t hsa_amd_memory_pool_allocate(uint64_t pool, size_t size_bytes, u
 }
 
 EXPORT status_t hsa_memory_allocate(uint64_t region, size_t size_bytes, void **address) {
+  TRACED(hsa_memory_allocate, region, size_bytes);
   EXPECT_INITIALIZED();
   EXPECT(address != NULL && size_bytes != 0, INVALID_ARGUMENT);
   EXPECT(is_subject(region, SUBJECT_POOL), INVALID_REGION);
@@ -154,11 +156,13 @@ static status_t release(void *address) {
 }
 
 EXPORT status_t hsa_amd_memory_pool_free(void *address) {
+  TRACED(hsa_amd_memory_pool_free, (uintptr_t)address, 0);
   EXPECT_INITIALIZED();
   return release(address);
 }
 
 EXPORT status_t hsa_memory_free(void *address) {
+  TRACED(hsa_memory_free, (uintptr_t)address, 0);
   EXPECT_INITIALIZED();
   return release(address);
 }
@@ -186,6 +190,7 @@ static void copy_box(const box_t *box) {
 }
 
 EXPORT status_t hsa_memory_copy(void *to, const void *from, size_t size_bytes) {
+  TRACED(hsa_memory_copy, (uintptr_t)to, size_bytes);
   EXPECT_INITIALIZED();
   EXPECT(size_bytes == 0 || (to != NULL && from != NULL), INVALID_ARGUMENT);
   if (size_bytes > 0) memmove(to, from, size_bytes);
@@ -194,6 +199,7 @@ EXPORT status_t hsa_memory_copy(void *to, const void *from, size_t size_bytes) {
 }
 
 EXPORT status_t hsa_amd_memory_fill(void *address, uint32_t value, size_t count) {
+  TRACED(hsa_amd_memory_fill, (uintptr_t)address, count);
   EXPECT_INITIALIZED();
   EXPECT(count == 0 || (address != NULL && (uintptr_t)address % 4 == 0), INVALID_ARGUMENT);
   for (size_t i = 0; i < count; i++) ((uint32_t *)address)[i] = value;
@@ -217,6 +223,7 @@ static bool are_zero(uint32_t count, const uint64_t *signals) {
 }
 
 static void copy_now(const box_t *box, uint64_t completion) {
+  TRACED(copy, completion, box->width * box->rows * box->planes);
   uint64_t start = device_ticks_now();
   copy_box(box);
   if (completion == 0) return;
@@ -264,6 +271,7 @@ static status_t check_copy(const void *to, uint64_t to_agent, const void *from, 
 
 EXPORT status_t hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size_bytes,
                                           uint32_t count, const uint64_t *dependencies, uint64_t completion) {
+  TRACED(hsa_amd_memory_async_copy, (uintptr_t)to, size_bytes);
   EXPECT_INITIALIZED();
   status_t status = check_copy(to, to_agent, from, from_agent);
   if (status != SUCCESS) return status;
@@ -274,6 +282,7 @@ EXPORT status_t hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const voi
 EXPORT status_t hsa_amd_memory_async_copy_on_engine(void *to, uint64_t to_agent, const void *from, uint64_t from_agent,
                                                     size_t size_bytes, uint32_t count, const uint64_t *dependencies,
                                                     uint64_t completion, uint32_t engine, bool forced) {
+  TRACED(hsa_amd_memory_async_copy_on_engine, (uintptr_t)to, size_bytes);
   (void)forced;
   EXPECT(engine == COPY_ENGINE, INVALID_ARGUMENT);
   return hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size_bytes, count, dependencies, completion);
@@ -302,6 +311,7 @@ static status_t check_rows(const pitched_pointer_t *place, const dim3_t *offset,
 EXPORT status_t hsa_amd_memory_async_copy_rect(const pitched_pointer_t *to, const dim3_t *to_offset, const pitched_pointer_t *from,
                                                const dim3_t *from_offset, const dim3_t *range, uint64_t agent, uint32_t direction,
                                                uint32_t count, const uint64_t *dependencies, uint64_t completion) {
+  TRACED(hsa_amd_memory_async_copy_rect, (uintptr_t)to, (uintptr_t)from);
   EXPECT_INITIALIZED();
   (void)direction;
   EXPECT(to != NULL && from != NULL && to_offset != NULL && from_offset != NULL && range != NULL, INVALID_ARGUMENT);
@@ -412,6 +422,7 @@ static status_t check_lock(const void *host, size_t size_bytes, const uint64_t *
 }
 
 EXPORT status_t hsa_amd_memory_lock(void *host, size_t size_bytes, const uint64_t *agents, int count, void **address) {
+  TRACED(hsa_amd_memory_lock, (uintptr_t)host, size_bytes);
   EXPECT_INITIALIZED();
   status_t status = check_lock(host, size_bytes, agents, count, address);
   return status == SUCCESS ? lock_memory(host, size_bytes, host_pool(), address) : status;
@@ -419,6 +430,7 @@ EXPORT status_t hsa_amd_memory_lock(void *host, size_t size_bytes, const uint64_
 
 EXPORT status_t hsa_amd_memory_lock_to_pool(void *host, size_t size_bytes, const uint64_t *agents, int count, uint64_t pool,
                                             uint32_t flags, void **address) {
+  TRACED(hsa_amd_memory_lock_to_pool, (uintptr_t)host, size_bytes);
   EXPECT_INITIALIZED();
   EXPECT(flags == 0, INVALID_ARGUMENT);
   EXPECT(is_subject(pool, SUBJECT_POOL), INVALID_MEMORY_POOL);
@@ -427,6 +439,7 @@ EXPORT status_t hsa_amd_memory_lock_to_pool(void *host, size_t size_bytes, const
 }
 
 EXPORT status_t hsa_amd_memory_unlock(void *host) {
+  TRACED(hsa_amd_memory_unlock, (uintptr_t)host, 0);
   EXPECT_INITIALIZED();
   status_t status = INVALID_ARGUMENT;
   uint64_t released = 0;

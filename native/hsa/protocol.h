@@ -34,6 +34,52 @@ enum {
   CONTROL_WAITERS = 2,
   CONTROL_COPIES = 4,
   CONTROL_COPIED_BYTES = 6,
+  CONTROL_TRACE_RING = 8,
+  CONTROL_TRACE_WRITTEN = 10,
+  CONTROL_TRACE_READ = 12,
+  CONTROL_TRACE_LOST = 14,
+};
+enum { TRACE_RECORDS = 65536 };
+typedef struct {
+  uint64_t sequence;
+  uint64_t begin_ns;
+  uint64_t end_ns;
+  uint64_t call;
+  uint64_t thread;
+  uint64_t a;
+  uint64_t b;
+  uint64_t unused;
+} trace_record_t;
+enum {
+  TRACED_hsa_signal_wait_relaxed = 0,
+  TRACED_hsa_signal_wait_scacquire = 1,
+  TRACED_hsa_signal_wait_acquire = 2,
+  TRACED_doorbell = 3,
+  TRACED_copy = 4,
+  TRACED_hsa_amd_signal_wait_any = 5,
+  TRACED_hsa_amd_signal_wait_all = 6,
+  TRACED_hsa_signal_create = 7,
+  TRACED_hsa_signal_destroy = 8,
+  TRACED_hsa_amd_signal_async_handler = 9,
+  TRACED_hsa_queue_create = 10,
+  TRACED_hsa_queue_destroy = 11,
+  TRACED_hsa_amd_memory_pool_allocate = 12,
+  TRACED_hsa_memory_allocate = 13,
+  TRACED_hsa_amd_memory_pool_free = 14,
+  TRACED_hsa_memory_free = 15,
+  TRACED_hsa_memory_copy = 16,
+  TRACED_hsa_amd_memory_fill = 17,
+  TRACED_hsa_amd_memory_async_copy = 18,
+  TRACED_hsa_amd_memory_async_copy_on_engine = 19,
+  TRACED_hsa_amd_memory_async_copy_rect = 20,
+  TRACED_hsa_amd_memory_lock = 21,
+  TRACED_hsa_amd_memory_lock_to_pool = 22,
+  TRACED_hsa_amd_memory_unlock = 23,
+  TRACED_hsa_executable_create_alt = 24,
+  TRACED_hsa_executable_destroy = 25,
+  TRACED_hsa_executable_load_agent_code_object = 26,
+  TRACED_hsa_executable_freeze = 27,
+  TRACED_hsa_executable_get_symbol_by_name = 28,
 };
 enum {
   SUBJECT_SYSTEM = 4096,

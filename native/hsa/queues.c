@@ -100,6 +100,7 @@ static status_t destroy_remote(uint64_t address) {
 
 EXPORT status_t hsa_queue_create(uint64_t agent, uint32_t size, uint32_t type, queue_callback_t callback, void *data,
                                  uint32_t private_bytes, uint32_t group_bytes, amd_queue_t **queue) {
+  TRACED(hsa_queue_create, agent, size);
   EXPECT_INITIALIZED();
   EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
   EXPECT(queue != NULL && type <= 2 && size != 0 && (size & (size - 1)) == 0, INVALID_ARGUMENT);
@@ -114,6 +115,7 @@ EXPORT status_t hsa_queue_create(uint64_t agent, uint32_t size, uint32_t type, q
 }
 
 EXPORT status_t hsa_queue_destroy(amd_queue_t *queue) {
+  TRACED(hsa_queue_destroy, (uintptr_t)queue, 0);
   EXPECT_INITIALIZED();
   EXPECT(queue != NULL, INVALID_ARGUMENT);
   pthread_mutex_lock(&lock);

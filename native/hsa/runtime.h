@@ -107,6 +107,20 @@ HIDDEN void signal_add(uint64_t handle, int64_t value);
 HIDDEN void wait_for_change(uint32_t epoch, uint64_t max_ns);
 HIDDEN uint32_t current_epoch(void);
 
+/* trace.c */
+typedef struct {
+  bool is_on;
+  int call;
+  uint64_t begin_ns, a, b;
+} trace_t;
+
+HIDDEN bool trace_is_on(void);
+HIDDEN trace_t trace_begin(int traced, uint64_t a, uint64_t b);
+HIDDEN void trace_end(const trace_t *own);
+/* Where calls are traced, the one that this stands in, until it returns. */
+#define TRACED(name, a, b) \
+  __attribute__((cleanup(trace_end))) const trace_t trace_of_call = trace_begin(TRACED_##name, (uint64_t)(a), (uint64_t)(b))
+
 /* watchers.c: threads that look at signals and do something when they change. */
 typedef struct watch watch_t;
 struct watch {

@@ -71,6 +71,7 @@ static status_t check_consumers(uint32_t count, const uint64_t *consumers) {
 }
 
 EXPORT status_t hsa_signal_create(int64_t value, uint32_t count, const uint64_t *consumers, uint64_t *signal) {
+  TRACED(hsa_signal_create, value, count);
   EXPECT_INITIALIZED();
   EXPECT(signal != NULL, INVALID_ARGUMENT);
   status_t status = check_consumers(count, consumers);
@@ -86,6 +87,7 @@ EXPORT status_t hsa_amd_signal_create(int64_t value, uint32_t count, const uint6
 }
 
 EXPORT status_t hsa_signal_destroy(uint64_t signal) {
+  TRACED(hsa_signal_destroy, signal, 0);
   EXPECT_INITIALIZED();
   EXPECT(signal != 0, INVALID_ARGUMENT);
   EXPECT(is_signal(signal) && at(signal)->kind == SIGNAL_USER, INVALID_SIGNAL);
@@ -121,6 +123,14 @@ EXPORT status_t hsa_amd_signal_value_pointer(uint64_t signal, _Atomic int64_t **
   return SUCCESS;
 }
 
+static void store(uint64_t handle, int64_t value) {
+  trace_t bell = {0};
+  if (at(handle)->kind == SIGNAL_DOORBELL) bell = trace_begin(TRACED_doorbell, at(handle)->queue, (uint64_t)value);
+  *value_of(handle) = value;
+  notify();
+  trace_end(&bell);
+}
+
 /* Memory orders say what is promised at least; all get the strongest. */
 #define LOAD(order) \
   EXPORT int64_t hsa_signal_load_##order(uint64_t signal) { return signal_load(signal); }
@@ -129,10 +139,7 @@ LOAD(scacquire)
 LOAD(acquire)
 
 #define STORE(order) \
-  EXPORT void hsa_signal_store_##order(uint64_t signal, int64_t value) { \
-    *value_of(signal) = value; \
-    notify(); \
-  }
+  EXPORT void hsa_signal_store_##order(uint64_t signal, int64_t value) { store(signal, value); }
 STORE(relaxed)
 STORE(screlease)
 STORE(release)
@@ -236,6 +243,7 @@ static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, int64_t *see
 
 #define WAIT(order) \
   EXPORT int64_t hsa_signal_wait_##order(uint64_t signal, uint32_t condition, int64_t compare, uint64_t timeout, uint32_t hint) { \
+    TRACED(hsa_signal_wait_##order, signal, compare); \
     (void)hint; \
     int64_t seen = 0; \
     group_t group = {1, &signal, &condition, &compare, false}; \
@@ -257,6 +265,7 @@ static bool is_group(uint32_t count, const uint64_t *signals) {
 /* Returns the index of a signal that holds. */
 EXPORT uint32_t hsa_amd_signal_wait_any(uint32_t count, const uint64_t *signals, const uint32_t *conditions, const int64_t *values,
                                         uint64_t timeout, uint32_t hint, int64_t *satisfying) {
+  TRACED(hsa_amd_signal_wait_any, (uintptr_t)signals, count);
   (void)hint;
   if (!is_group(count, signals)) return UINT32_MAX;
   int64_t seen;
@@ -269,6 +278,7 @@ EXPORT uint32_t hsa_amd_signal_wait_any(uint32_t count, const uint64_t *signals,
 /* Returns 0 when all hold, and their values. */
 EXPORT uint32_t hsa_amd_signal_wait_all(uint32_t count, const uint64_t *signals, const uint32_t *conditions, const int64_t *values,
                                         uint64_t timeout, uint32_t hint, int64_t *satisfying) {
+  TRACED(hsa_amd_signal_wait_all, (uintptr_t)signals, count);
   (void)hint;
   if (!is_group(count, signals)) return UINT32_MAX;
   int64_t *seen = calloc(count, sizeof *seen);
@@ -312,6 +322,7 @@ static status_t add_handler(handler_watch_t wanted) {
 }
 
 EXPORT status_t hsa_amd_signal_async_handler(uint64_t signal, uint32_t condition, int64_t value, signal_handler_t handler, void *argument) {
+  TRACED(hsa_amd_signal_async_handler, signal, value);
   EXPECT_INITIALIZED();
   EXPECT(handler != NULL && condition <= CONDITION_GTE, INVALID_ARGUMENT);
   EXPECT(is_signal(signal), INVALID_SIGNAL);

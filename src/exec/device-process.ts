@@ -74,11 +74,12 @@ export class DeviceProcess implements AsyncDisposable {
     const { linux } = this.#options;
     // reason: Node has no other way to the descriptor of a socket
     const { fd } = (socket as unknown as { readonly _handle: { readonly fd: number } })._handle;
-    if (linux.peerOf(fd).userId !== process.getuid?.()) {
+    const peer = linux.peerOf(fd);
+    if (peer.userId !== process.getuid?.()) {
       socket.destroy();
       return;
     }
-    const session = new Session(this.#options, (file) => linux.sendFile(fd, file));
+    const session = new Session(this.#options, (file) => linux.sendFile(fd, file), peer.processId);
     const reader = new RequestReader();
     this.#applications++;
     this.#sessions.set(session, socket);

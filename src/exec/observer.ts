@@ -1,7 +1,8 @@
 /** What looks at applications while they run: tools in their kernels, sums, traces. */
 import type { Executable } from '../hsa/executables/executable.ts';
-import type { FinishedKernel } from '../hsa/queues/packet-processor.ts';
 import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
+import type { TimedPacket } from './timed-packet.ts';
+import type { ApplicationTrace } from './trace.ts';
 
 export interface LoadedImage {
   readonly bytes: Uint8Array;
@@ -18,16 +19,10 @@ export interface ApplicationTools extends LaunchObserver {
   onUnloading(executable: Executable): void;
 }
 
-/** A kernel that is over. Times are of the system's clock. */
-export interface TimedKernel extends FinishedKernel {
-  readonly startNs: bigint;
-  readonly endNs: bigint;
-  /** The address of its queue. */
-  readonly queue: bigint;
-}
-
 /** Who is told of one application. */
 export interface ApplicationObserver {
   readonly tools?: ApplicationTools | undefined;
-  onKernel?(kernel: TimedKernel): void;
+  onPacket?(packet: TimedPacket): void;
+  /** Where it is there, the application tells what it does. */
+  readonly trace?: ApplicationTrace | undefined;
 }

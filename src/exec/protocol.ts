@@ -95,6 +95,56 @@ export const CONTROL_WORDS = {
   /** Two words each, together a number of 64 bits: copies that the application made, and their bytes. */
   copies: 4,
   copiedBytes: 6,
+  /**
+   * Numbers of 64 bits, too: where the ring of traced calls is, 0 where nothing is traced; records that were
+   * written, read and lost.
+   */
+  traceRing: 8,
+  traceWritten: 10,
+  traceRead: 12,
+  traceLost: 14,
+} as const;
+
+/** Records of the ring of traced calls, a power of two. */
+export const TRACE_RECORDS = 65_536;
+
+/**
+ * Words of 64 bits of such a record. `sequence`, which is written last, counts records from 1 on; times are
+ * of CLOCK_MONOTONIC; `call` is the place in `TRACED_CALLS`, `a` and `b` stand there.
+ */
+export const TRACE_WORDS = { sequence: 0, beginNs: 1, endNs: 2, call: 3, thread: 4, a: 5, b: 6, unused: 7 } as const;
+
+/** What an application that is traced tells of itself, with what `a` and `b` are. */
+export const TRACED_CALLS = {
+  hsa_signal_wait_relaxed: ['signal', 'value'],
+  hsa_signal_wait_scacquire: ['signal', 'value'],
+  hsa_signal_wait_acquire: ['signal', 'value'],
+  doorbell: ['queue', 'packet'],
+  copy: ['completion', 'bytes'],
+  hsa_amd_signal_wait_any: ['signals', 'count'],
+  hsa_amd_signal_wait_all: ['signals', 'count'],
+  hsa_signal_create: ['value', 'consumers'],
+  hsa_signal_destroy: ['signal', ''],
+  hsa_amd_signal_async_handler: ['signal', 'value'],
+  hsa_queue_create: ['agent', 'packets'],
+  hsa_queue_destroy: ['queue', ''],
+  hsa_amd_memory_pool_allocate: ['pool', 'bytes'],
+  hsa_memory_allocate: ['region', 'bytes'],
+  hsa_amd_memory_pool_free: ['address', ''],
+  hsa_memory_free: ['address', ''],
+  hsa_memory_copy: ['to', 'bytes'],
+  hsa_amd_memory_fill: ['address', 'count'],
+  hsa_amd_memory_async_copy: ['to', 'bytes'],
+  hsa_amd_memory_async_copy_on_engine: ['to', 'bytes'],
+  hsa_amd_memory_async_copy_rect: ['to', 'from'],
+  hsa_amd_memory_lock: ['host', 'bytes'],
+  hsa_amd_memory_lock_to_pool: ['host', 'bytes'],
+  hsa_amd_memory_unlock: ['host', ''],
+  hsa_executable_create_alt: ['profile', 'rounding'],
+  hsa_executable_destroy: ['executable', ''],
+  hsa_executable_load_agent_code_object: ['executable', 'agent'],
+  hsa_executable_freeze: ['executable', ''],
+  hsa_executable_get_symbol_by_name: ['executable', ''],
 } as const;
 
 /**
@@ -165,6 +215,11 @@ export function protocolHeader(): string {
     '',
     ...enumeration('OP', numbers),
     ...enumeration('CONTROL', CONTROL_WORDS),
+    `enum { TRACE_RECORDS = ${TRACE_RECORDS} };`,
+    ...structure('trace', 'record', Object.keys(TRACE_WORDS)),
+    'enum {',
+    ...Object.keys(TRACED_CALLS).map((name, number) => `  TRACED_${name} = ${number},`),
+    '};',
     ...enumeration('SUBJECT', SUBJECTS),
     ...Object.entries(LISTS).map(([name, value]) => `#define LIST_${upper(name)} UINT64_C(${value})`),
     '',

@@ -23,7 +23,7 @@ import {
   type Runtime,
 } from '../hsa/index.ts';
 import { statusError } from '../hsa/objects/status.ts';
-import type { FinishedKernel } from '../hsa/queues/packet-processor.ts';
+import type { FinishedPacket } from '../hsa/queues/packet-processor.ts';
 import { QUEUE_PRIORITIES, QUEUE_TYPES } from '../hsa/queues/queue.ts';
 import { createObservedQueue } from '../hsa/runtime/launch-observer.ts';
 import { Handles, knownRecords, symbolRecords } from './known-records.ts';
@@ -34,12 +34,14 @@ import { CONTROL_WORDS, type OperationName, PROTOCOL_VERSION, type Request } fro
 import { ATTRIBUTE_LAYOUTS, encodeValue } from './records.ts';
 import { SharedArena } from './shared-arena.ts';
 import { SiblingDevice } from './sibling-device.ts';
+import { TraceRing } from './trace-ring.ts';
 
 const NO_REPLY: OutgoingReply = { words: [] };
 const PROFILE_NAMES = ['base', 'full'] as const;
 const ROUNDING_NAMES = ['default', 'zero', 'near'] as const;
 const MAX_NAME_BYTES = 65_536;
 const PAGE_BYTES = 4096;
+const NS_PER_S = 1_000_000_000n;
 /**
  * ROCm's driver aligns what has such a page to its size, and malloc of kernels relies on it: it finds the
  * headers of its slabs by masking pointers.
@@ -58,7 +60,7 @@ export interface SessionHost {
   /** GPUs that an application finds, which share the memory of one. Default 1. */
   readonly gpuCount?: number;
   /** Who looks at an application that begins. */
-  observe?(): ApplicationObserver;
+  observe?(processId: number): ApplicationObserver;
 }
 
 /** What an application says that it copied. */
@@ -84,23 +86,28 @@ export class Session implements Disposable {
   readonly #executables = new Map<bigint, Executable>();
   #nextExecutable = 1n;
   #codeObjectCount = 0;
+  #clocks = { ticks: 0n, systemNs: 0n };
+  #ring: TraceRing | undefined;
   readonly #observer: ApplicationObserver;
   #statistics = NO_STATISTICS;
   #copies: CopySums = { count: 0n, bytes: 0n };
 
   /** `sendFile` sends a byte that brings a file. */
-  constructor(host: SessionHost, sendFile: (file: number) => void) {
+  constructor(host: SessionHost, sendFile: (file: number) => void, processId = 0) {
     this.#host = host;
     this.#sendFile = sendFile;
-    this.#observer = host.observe?.() ?? {};
+    this.#observer = host.observe?.(processId) ?? {};
   }
 
   /** The bytes of the reply; undefined where there is none. Throws what is a defect of ours. */
   answer({ operation, words, tail }: IncomingRequest): Uint8Array | undefined {
     if (operation === 'wake') return undefined;
+    const beginNs = process.hrtime.bigint();
     try {
       const handler = this.#handlers[operation] as Handler<OperationName>;
-      return encodeReply(handler(words, tail));
+      const reply = encodeReply(handler(words, tail));
+      this.#observer.trace?.addRequest(operation, beginNs, process.hrtime.bigint());
+      return reply;
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
       const failure = encodeFailure(statusOf(error), error.message);
@@ -210,8 +217,10 @@ export class Session implements Disposable {
     this.#runtime = runtime;
     runtime.onSystemEvent((event) => this.#faults.push(event));
     this.#handles = new Handles(runtime);
-    const ticks = device.clock();
-    const words = [ticks, process.hrtime.bigint(), BigInt(device.properties.timestampFrequencyHz)];
+    this.#clocks = { ticks: device.clock(), systemNs: process.hrtime.bigint() };
+    const { ticks, systemNs } = this.#clocks;
+    const words = [ticks, systemNs, BigInt(device.properties.timestampFrequencyHz)];
+    if (this.#observer.trace) this.#ring = new TraceRing(device, arena);
     const tail = knownRecords(runtime, this.#handles);
     this.#sendFile(arena.file);
     return { words, tail };
@@ -236,26 +245,36 @@ export class Session implements Disposable {
     const { sizePackets, type, privateSegmentBytes, groupSegmentBytes } = request;
     const agent = this.#agent(request.agent);
     const { tools } = this.#observer;
-    const onKernel = this.#observer.onKernel && this.#timedKernels(agent);
-    const queue = createObservedQueue(this.#live, agent, tools, {
+    const { onPacket, trace } = this.#observer;
+    const isTold = onPacket !== undefined || trace !== undefined;
+    const queue: Queue = createObservedQueue(this.#live, agent, tools, {
       type: choice<QueueType>(QUEUE_TYPES, type, 'queue type'),
       sizePackets: size(sizePackets),
       privateSegmentSizeBytes: size(privateSegmentBytes),
       groupSegmentSizeBytes: size(groupSegmentBytes),
       onError: (error, { address }) => this.#stopped.set(address, { error, fault: this.#faults.shift() }),
-      ...(onKernel && { onKernel }),
+      // With tools another queue runs the packets, of which the application knows nothing.
+      ...(isTold && { onPacket: (packet: FinishedPacket) => this.#tell(packet, queue.address) }),
     });
     this.#queues.set(queue.address, queue);
     return { words: [queue.address] };
   }
 
-  #timedKernels(agent: Agent): (kernel: FinishedKernel, queue: Queue) => void {
-    const runtime = this.#live;
-    return (kernel, { address: queue }) => {
-      const { startTicks, endTicks } = kernel.dispatch;
-      const [startNs, endNs] = [runtime.convertTick(agent, startTicks), runtime.convertTick(agent, endTicks)];
-      this.#observer.onKernel?.({ ...kernel, queue, startNs, endNs });
-    };
+  #tell(packet: FinishedPacket, queue: bigint): void {
+    const { dispatch } = packet;
+    const now = process.hrtime.bigint();
+    const times = dispatch
+      ? { beginNs: this.#systemTime(dispatch.startTicks), endNs: this.#systemTime(dispatch.endTicks) }
+      : { beginNs: now, endNs: now };
+    const timed = { ...packet, ...times, queue };
+    this.#observer.onPacket?.(timed);
+    this.#observer.trace?.addPacket(timed);
+  }
+
+  /** CLOCK_MONOTONIC when the device's clock stands at `ticks`. */
+  #systemTime(ticks: bigint): bigint {
+    const { ticks: first, systemNs } = this.#clocks;
+    return systemNs + ((ticks - first) * NS_PER_S) / BigInt(this.#device!.properties.timestampFrequencyHz);
   }
 
   #queueError(address: bigint): OutgoingReply {
@@ -310,7 +329,14 @@ export class Session implements Disposable {
     if (this.#runtime === undefined) return 'idle';
     const result = this.#runtime.progress(sliceMs);
     this.#wakeWaiters();
+    this.#takeTrace();
     return result;
+  }
+
+  #takeTrace(): void {
+    const { trace } = this.#observer;
+    if (!this.#ring || !trace) return;
+    for (const call of this.#ring.take()) trace.addCall(call);
   }
 
   #wakeWaiters(): void {
@@ -344,6 +370,8 @@ export class Session implements Disposable {
 
   [Symbol.dispose](): void {
     for (const queue of this.#queues.values()) queue.inactivate();
+    this.#takeTrace();
+    if (this.#ring && this.#observer.trace) this.#observer.trace.lostCount += this.#ring.lostCount;
     this.#statistics = this.statistics;
     this.#copies = this.copies;
     this.#queues.clear();

@@ -1,4 +1,7 @@
-/** Another GPU with the memory and the emulator of a device: kernels of all take turns, as those of several queues do. */
+/**
+ * Another GPU with the memory and the emulator of a device: kernels of all take turns, as those of several
+ * queues do.
+ */
 import type { AdvanceResult, Device, PublishedCode } from '../device/device.ts';
 import type { Dispatch, KernelLaunch } from '../device/launch.ts';
 import type { DeviceMemory } from '../device/memory.ts';

@@ -240,7 +240,8 @@ test('faults and assertions of kernels end a HIP program with a report', { skip:
 test('unmodified HIP programs have right results, with tools and sums', { skip: withoutHip }, () => {
   const hook = `--hook=${path.join(ROOT, 'test/data/hooks/hooks.gfx90a.O2.o')}:function=count_opcode,kernel=add,at=entry`;
   const tools = ['--tool=kernel-arguments', '--tool=instruction-count:level=wave', hook];
-  const { stdout, stderr, status } = exec('--stats', ...tools, path.join(PROGRAMS, 'vadd'));
+  const file = path.join(folder, 'vadd.json');
+  const { stdout, stderr, status } = exec('--stats', `--trace=${file}`, ...tools, path.join(PROGRAMS, 'vadd'));
   assert.equal(stdout, 'n=100000 bad=0\n', stderr);
   assert.match(stderr, /programs with a GPU +1\n/);
   assert.match(stderr, /copies +3, 1200000 bytes\n/);
@@ -253,6 +254,23 @@ test('unmodified HIP programs have right results, with tools and sums', { skip: 
   assert.match(stderr, / by_value +24 +4 +0x186a0 +100000\n/);
   assert.match(stderr, /instruction-count of code object \d, 1 launch\n/);
   assert.match(stderr, /hook of .*, 1 launch\n/);
+  const { otherData, traceEvents } = JSON.parse(readFileSync(file, 'utf8'));
+  assert.equal(otherData.lost, 0);
+  type Event = Readonly<Record<'ph' | 'name', string> & Record<'ts' | 'dur' | 'tid', number>>;
+  const events = (ph: string, name: string): Event[] =>
+    traceEvents.filter((each: Event) => each.ph === ph && each.name === name);
+  const [kernel, barrier] = [...events('X', '_Z3addPKfS0_Pfi'), ...events('X', 'barrier')];
+  assert.deepEqual([events('X', 'copy').length, events('X', 'doorbell').length, kernel!.tid], [3, 2, barrier!.tid]);
+  assert.deepEqual(
+    events('f', 'launch').map(({ ts, tid }) => [ts, tid]),
+    [kernel!, barrier!].map(({ ts, tid }) => [ts, tid]),
+  );
+  const [wait] = events('X', 'hsa_signal_wait_scacquire');
+  assert.deepEqual(
+    events('s', 'completion').map(({ ts }) => ts),
+    [barrier!.ts],
+  );
+  assert.ok(wait!.ts <= barrier!.ts && barrier!.ts <= wait!.ts + wait!.dur && kernel!.ts + kernel!.dur <= barrier!.ts);
   // HIP's own kernels stay as they are.
   assert.doesNotMatch(stderr, /__amd_rocclr_/);
   assert.equal(status, 0);

@@ -2,10 +2,12 @@ import { WavewrightError } from '../../base/errors.ts';
 import { instructionCounts, tierShares } from '../../device/statistics.ts';
 import type { DeviceProcess } from '../../exec/device-process.ts';
 import type { KernelSums } from '../../exec/kernel-sums.ts';
+import type { Traces } from '../../exec/trace.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { openDeviceNamed, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
+import { checkOutput, writeOutput } from '../process/output-file.ts';
 import type { ExecTools } from '../program/exec-tools.ts';
 import { chooseTools, HOOK_OPTION, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { reportError } from '../text/report.ts';
@@ -46,6 +48,11 @@ const OPTIONS = {
   hook: HOOK_OPTION,
   check: CHECK_OPTION,
   stats: { kind: 'flag', description: 'print what each kernel of the program executed, and what was copied' },
+  trace: {
+    kind: 'text',
+    placeholder: 'FILE',
+    description: "write a trace of kernels, copies, signals and calls for Perfetto or Chrome's trace viewer (JSON)",
+  },
   kernels: {
     kind: 'text',
     placeholder: 'REGEX',
@@ -79,6 +86,7 @@ export const exec = defineCommand({
     const findings = new Findings(options.check, context.stderr);
     const watching = await openWatching(options);
     const status = await runWith(context, options, operands, { findings, ...watching });
+    if (watching.traces) writeOutput(options.trace!, watching.traces.file());
     await writeReports(watching.tools, context.stderr, context);
     findings.expectNone();
     return status;
@@ -89,11 +97,12 @@ export const exec = defineCommand({
 interface Watching {
   readonly tools: ExecTools | undefined;
   readonly sums: KernelSums | undefined;
+  readonly traces: Traces | undefined;
   /** Of kernels that are looked at. */
   readonly kernels: RegExp;
 }
 
-async function openWatching({ tool = [], hook = [], stats, kernels }: Options): Promise<Watching> {
+async function openWatching({ tool = [], hook = [], stats, trace, kernels }: Options): Promise<Watching> {
   const pattern = patternOf(kernels);
   let tools: ExecTools | undefined;
   if (tool.length > 0 || hook.length > 0) {
@@ -101,7 +110,9 @@ async function openWatching({ tool = [], hook = [], stats, kernels }: Options): 
     tools = new ExecTools(await chooseTools(tool, hook), pattern);
   }
   const sums = stats ? new (await import('../../exec/kernel-sums.ts')).KernelSums() : undefined;
-  return { tools, sums, kernels: pattern };
+  if (trace !== undefined) checkOutput(trace);
+  const traces = trace === undefined ? undefined : new (await import('../../exec/trace.ts')).Traces();
+  return { tools, sums, traces, kernels: pattern };
 }
 
 function patternOf(text: string): RegExp {
@@ -117,7 +128,7 @@ async function runWith(
   context: CommandContext,
   options: Options,
   operands: readonly string[],
-  { findings, tools, sums, kernels }: Watching & { readonly findings: Findings },
+  { findings, tools, sums, traces, kernels }: Watching & { readonly findings: Findings },
 ): Promise<number> {
   const [{ DeviceProcess }, { LinuxCalls }, application, open] = await Promise.all([
     import('../../exec/device-process.ts'),
@@ -130,9 +141,10 @@ async function runWith(
     openDevice: open,
     gpuCount: options.devices,
     report: (error) => context.stderr(reportError(error, false).text),
-    observe: () => ({
+    observe: (processId) => ({
       tools: tools?.open(),
-      ...(sums && { onKernel: (kernel) => void (kernels.test(kernel.kernel ?? '') && sums.add(kernel)) }),
+      ...(sums && { onPacket: (packet) => void (kernels.test(packet.kernel ?? '') && sums.add(packet)) }),
+      trace: traces?.open(processId),
     }),
   });
   await devices.start();

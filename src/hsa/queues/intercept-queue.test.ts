@@ -140,14 +140,14 @@ test('packets that wait for the host fill both rings, and then the host lets the
   device.close();
 });
 
-test('who asks for it is told of each kernel, of those that were cancelled, too', () => {
+test('who asks for it is told of each packet, of kernels that were cancelled, too', () => {
   const device = new FakeDevice();
   const runtime = createRuntime({ devices: [device] });
   const told: string[] = [];
-  const onKernel: QueueOptions['onKernel'] = ({ packetIndex, dispatch, gridSize }) =>
-    void told.push(`${packetIndex}: ${dispatch.state} ${gridSize}`);
+  const onPacket: QueueOptions['onPacket'] = ({ packetIndex, dispatch, gridSize, completionSignal }) =>
+    void told.push(`${packetIndex}: ${dispatch?.state ?? 'barrier'} ${gridSize} ${completionSignal > 0n}`);
   const agent = runtime.gpuAgents[0]!;
-  for (const queue of [runtime.createQueue(agent, { onKernel }), runtime.createInterceptQueue(agent, { onKernel })]) {
+  for (const queue of [runtime.createQueue(agent, { onPacket }), runtime.createInterceptQueue(agent, { onPacket })]) {
     const quick = device.addKernel(function* () {
       yield 'running';
     });
@@ -157,9 +157,10 @@ test('who asks for it is told of each kernel, of those that were cancelled, too'
     const completionSignal = runtime.createSignal(1n);
     queue.dispatch({ kernel: quick, kernarg: 0n, grid: [3], workgroup: [1], completionSignal });
     completionSignal.waitSync('eq', 0n);
+    queue.barrier({ mode: 'all', dependencies: [completionSignal] });
     queue.dispatch({ kernel: endless, kernarg: 0n, grid: [1, 2], workgroup: [1, 1] });
     runtime.progress();
     queue.inactivate();
-    assert.deepEqual(told.splice(0), ['0: complete 3,1,1', '1: cancelled 1,2,1']);
+    assert.deepEqual(told.splice(0), ['0: complete 3,1,1 true', '1: barrier 0,0,0 false', '2: cancelled 1,2,1 false']);
   }
 });

@@ -45,23 +45,27 @@ export interface QueueError {
   readonly kernel?: string;
 }
 
-/** A dispatch that is over, however it ended. */
-export interface FinishedKernel {
+/** A packet that is over, however it ended. */
+export interface FinishedPacket {
+  readonly packetIndex: bigint;
+  readonly completionSignal: GuestAddress;
+  /** Absent for a barrier packet. */
+  readonly dispatch: Dispatch | undefined;
   /** The name of the kernel, where its executable was there when it started. */
   readonly kernel: string | undefined;
-  readonly packetIndex: bigint;
-  readonly dispatch: Dispatch;
-  /** In work-items. */
+  /** In work-items; 0 for a barrier packet. */
   readonly gridSize: Extent;
   readonly workgroupSize: Extent;
 }
+
+const NO_EXTENT: Extent = [0, 0, 0];
 
 /** Who is told what comes of packets. */
 export interface PacketListener {
   /** Called once at most, with what stopped the queue. */
   onError(error: QueueError): void;
-  /** Called once for each dispatch that started. */
-  onKernel?(kernel: FinishedKernel): void;
+  /** Called once for each packet that started. */
+  onPacket?(packet: FinishedPacket): void;
 }
 
 /** What the processor needs to know of its queue. */
@@ -164,7 +168,7 @@ export class PacketProcessor implements PacketConsumer {
     for (const packet of this.#started) {
       if (packet.dispatch === undefined || packet.complete) continue;
       packet.dispatch.cancel();
-      this.#count(packet, packet.dispatch);
+      this.#finish(packet);
     }
   }
 
@@ -201,7 +205,7 @@ export class PacketProcessor implements PacketConsumer {
 
   #complete(packet: StartedPacket, startTicks: bigint, endTicks: bigint): void {
     packet.complete = true;
-    if (packet.dispatch !== undefined) this.#count(packet, packet.dispatch);
+    this.#finish(packet);
     if (packet.completionSignal === 0n) return;
     try {
       completeSignal(this.#memory, packet.completionSignal, startTicks, endTicks);
@@ -212,11 +216,10 @@ export class PacketProcessor implements PacketConsumer {
     }
   }
 
-  #count({ packet, kernel, index: packetIndex }: StartedPacket, dispatch: Dispatch): void {
-    this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
-    if (packet === undefined) return;
-    const { gridSize, workgroupSize } = packet;
-    this.#listener.onKernel?.({ kernel, packetIndex, dispatch, gridSize, workgroupSize });
+  #finish({ packet, kernel, dispatch, index: packetIndex, completionSignal }: StartedPacket): void {
+    if (dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
+    const { gridSize = NO_EXTENT, workgroupSize = NO_EXTENT } = packet ?? {};
+    this.#listener.onPacket?.({ packetIndex, completionSignal, dispatch, kernel, gridSize, workgroupSize });
   }
 
   #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {

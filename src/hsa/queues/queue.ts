@@ -29,7 +29,7 @@ import {
 import { type Extent, encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from './packet.ts';
 import type { BarrierOptions, BarrierValueOptions, DispatchOptions } from './packet-options.ts';
 import {
-  type FinishedKernel,
+  type FinishedPacket,
   type PacketConsumer,
   type PacketListener,
   PacketProcessor,
@@ -59,8 +59,8 @@ export interface QueueOptions {
   sizePackets?: number;
   /** Called once, when a packet or a kernel fails; the queue is inactive then. */
   onError?: (error: QueueError, queue: Queue) => void;
-  /** Called when a kernel is over, however it ended. */
-  onKernel?: (kernel: FinishedKernel, queue: Queue) => void;
+  /** Called when a packet is over, however it ended. */
+  onPacket?: (packet: FinishedPacket, queue: Queue) => void;
 }
 
 /** What a queue has of its runtime. */
@@ -146,7 +146,7 @@ export class Queue implements Disposable {
     this.#owner = owner;
     this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
     this.#initialize(new DataView(bytes.buffer, bytes.byteOffset, RING));
-    const { onKernel } = options;
+    const { onPacket } = options;
     this.#processor = createConsumer(this, {
       onError: (error) => {
         this.#error = error;
@@ -155,7 +155,7 @@ export class Queue implements Disposable {
         owner.onError(this, error);
         options.onError?.(error, this);
       },
-      ...(onKernel && { onKernel: (kernel) => onKernel(kernel, this) }),
+      ...(onPacket && { onPacket: (packet) => onPacket(packet, this) }),
     });
   }
 
