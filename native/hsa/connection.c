@@ -223,9 +223,10 @@ status_t connection_open(void) {
   size_t tail_bytes = 0;
   status_t status = call(OP_HELLO, (request_t){&hello, sizeof hello, NULL, 0}, &clocks, sizeof clocks, &tail, &tail_bytes);
   if (status != SUCCESS || memory_file < 0) {
-    fprintf(stderr, "wavewright: the device process refused this program (status 0x%x)\n", status);
+    if (status == SUCCESS) fprintf(stderr, "wavewright: the file of the device's memory did not come: is there a descriptor for it?\n");
+    else fprintf(stderr, "wavewright: the device process refused this program (status 0x%x)\n", status);
     free(tail);
-    return status == SUCCESS ? ERROR : status;
+    return status == SUCCESS ? OUT_OF_RESOURCES : status;
   }
   void *at = (void *)(uintptr_t)base;
   if (mmap(at, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, memory_file, 0) != at) {

@@ -13,8 +13,8 @@
 #include "runtime.h"
 
 enum { CHUNK_BYTES = 65536 };
-/* How often a waiting thread looks before it sleeps, and how long it sleeps before it makes sure that somebody is there to wait for. */
-enum { LOOKS = 200, PATIENCE_NS = 200000000 };
+/* How long a waiting thread looks before it sleeps, and how long it sleeps before it makes sure that somebody is there to wait for. */
+enum { ACTIVE_NS = 60000, BLOCKED_NS = 5000, LOOKS_PER_TIME = 32, PATIENCE_NS = 200000000 };
 enum { MAX_GROUP_SIGNALS = 1 << 20 };
 /* hsa_amd_signal_attribute_t. */
 enum { ATTRIBUTE_GPU_ONLY = 1, ATTRIBUTE_IPC = 2 };
@@ -219,15 +219,22 @@ static uint32_t look(const group_t *group, int64_t *seen) {
   return group->is_all ? group->count - 1 : UINT32_MAX;
 }
 
-/* `timeout_ns`, in ticks of the system's clock, is a hint. */
-static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, int64_t *seen) {
-  uint32_t found = look(group, seen);
-  if (found != UINT32_MAX || timeout_ns == 0) return found;
-  uint64_t start = system_time_now();
-  for (int i = 0; i < LOOKS && found == UINT32_MAX; i++) {
+/* Looks for some time without sleeping, which an empty kernel takes: to sleep and to be woken costs both sides more. */
+static uint32_t look_for(const group_t *group, uint64_t start_ns, uint64_t span_ns, int64_t *seen) {
+  uint32_t found = UINT32_MAX;
+  for (int i = 1; found == UINT32_MAX && (i % LOOKS_PER_TIME != 0 || system_time_now() - start_ns < span_ns); i++) {
     __builtin_ia32_pause();
     found = look(group, seen);
   }
+  return found;
+}
+
+/* `timeout_ns`, in ticks of the system's clock, is a hint. */
+static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, uint32_t hint, int64_t *seen) {
+  uint32_t found = look(group, seen);
+  if (found != UINT32_MAX || timeout_ns == 0) return found;
+  uint64_t start = system_time_now();
+  found = look_for(group, start, hint == WAIT_ACTIVE ? ACTIVE_NS : BLOCKED_NS, seen);
   if (found != UINT32_MAX) return found;
   atomic_fetch_add(control_word(CONTROL_WAITERS), 1);
   for (;;) {
@@ -244,10 +251,9 @@ static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, int64_t *see
 #define WAIT(order) \
   EXPORT int64_t hsa_signal_wait_##order(uint64_t signal, uint32_t condition, int64_t compare, uint64_t timeout, uint32_t hint) { \
     TRACED(hsa_signal_wait_##order, signal, compare); \
-    (void)hint; \
     int64_t seen = 0; \
     group_t group = {1, &signal, &condition, &compare, false}; \
-    wait_for(&group, timeout, &seen); \
+    wait_for(&group, timeout, hint, &seen); \
     return seen; \
   }
 WAIT(relaxed)
@@ -266,11 +272,10 @@ static bool is_group(uint32_t count, const uint64_t *signals) {
 EXPORT uint32_t hsa_amd_signal_wait_any(uint32_t count, const uint64_t *signals, const uint32_t *conditions, const int64_t *values,
                                         uint64_t timeout, uint32_t hint, int64_t *satisfying) {
   TRACED(hsa_amd_signal_wait_any, (uintptr_t)signals, count);
-  (void)hint;
   if (!is_group(count, signals)) return UINT32_MAX;
   int64_t seen;
   group_t group = {count, signals, conditions, values, false};
-  uint32_t found = wait_for(&group, timeout, &seen);
+  uint32_t found = wait_for(&group, timeout, hint, &seen);
   if (found != UINT32_MAX && satisfying != NULL) *satisfying = seen;
   return found;
 }
@@ -279,12 +284,11 @@ EXPORT uint32_t hsa_amd_signal_wait_any(uint32_t count, const uint64_t *signals,
 EXPORT uint32_t hsa_amd_signal_wait_all(uint32_t count, const uint64_t *signals, const uint32_t *conditions, const int64_t *values,
                                         uint64_t timeout, uint32_t hint, int64_t *satisfying) {
   TRACED(hsa_amd_signal_wait_all, (uintptr_t)signals, count);
-  (void)hint;
   if (!is_group(count, signals)) return UINT32_MAX;
   int64_t *seen = calloc(count, sizeof *seen);
   if (seen == NULL) return UINT32_MAX;
   group_t group = {count, signals, conditions, values, true};
-  uint32_t found = wait_for(&group, timeout, seen);
+  uint32_t found = wait_for(&group, timeout, hint, seen);
   if (found != UINT32_MAX && satisfying != NULL) memcpy(satisfying, seen, count * sizeof *seen);
   free(seen);
   return found == UINT32_MAX ? UINT32_MAX : 0;

@@ -11,6 +11,8 @@ import { RequestReader } from './messages.ts';
 import { type CopySums, Session, type SessionHost } from './session.ts';
 
 const SLICE_MS = 5;
+/** Applications that ask for something wait so long while others, or their own kernels, have work. */
+const TURN_MS = 1;
 /** How long it looks for work before it sleeps: launches come in rows. */
 const PATIENCE_MS = 0.3;
 /** Where all waves wait for the host, it is looked at in turns without a pause for so long. */
@@ -145,7 +147,7 @@ export class DeviceProcess implements AsyncDisposable {
     let naps = 0;
     while (!this.#isEnding) {
       this.#isWoken = false;
-      const result = this.#advance();
+      const result = this.#turn();
       const now = performance.now();
       if (result === 'running') {
         activeMs = now;
@@ -157,6 +159,15 @@ export class DeviceProcess implements AsyncDisposable {
         activeMs = performance.now();
         naps = 0;
       }
+    }
+  }
+
+  /** Work without a look at the sockets, as long as there is some. */
+  #turn(): 'idle' | 'running' | 'waiting' {
+    const begunMs = performance.now();
+    for (;;) {
+      const result = this.#advance();
+      if (result !== 'running' || performance.now() - begunMs >= TURN_MS) return result;
     }
   }
 

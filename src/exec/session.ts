@@ -41,6 +41,8 @@ const PROFILE_NAMES = ['base', 'full'] as const;
 const ROUNDING_NAMES = ['default', 'zero', 'near'] as const;
 const MAX_NAME_BYTES = 65_536;
 const PAGE_BYTES = 4096;
+/** Waiters look at what kernels may have changed at least so often. */
+const MAX_QUIET_MS = 0.5;
 const NS_PER_S = 1_000_000_000n;
 /**
  * ROCm's driver aligns what has such a page to its size, and malloc of kernels relies on it: it finds the
@@ -86,6 +88,10 @@ export class Session implements Disposable {
   readonly #executables = new Map<bigint, Executable>();
   #nextExecutable = 1n;
   #codeObjectCount = 0;
+  /** Since waiters were woken last: a packet with a completion signal, or a queue that stopped. */
+  #hasCompleted = false;
+  #hasStopped = false;
+  #wokenMs = 0;
   #clocks = { ticks: 0n, systemNs: 0n };
   #ring: TraceRing | undefined;
   readonly #observer: ApplicationObserver;
@@ -245,30 +251,34 @@ export class Session implements Disposable {
     const { sizePackets, type, privateSegmentBytes, groupSegmentBytes } = request;
     const agent = this.#agent(request.agent);
     const { tools } = this.#observer;
-    const { onPacket, trace } = this.#observer;
-    const isTold = onPacket !== undefined || trace !== undefined;
     const queue: Queue = createObservedQueue(this.#live, agent, tools, {
       type: choice<QueueType>(QUEUE_TYPES, type, 'queue type'),
       sizePackets: size(sizePackets),
       privateSegmentSizeBytes: size(privateSegmentBytes),
       groupSegmentSizeBytes: size(groupSegmentBytes),
-      onError: (error, { address }) => this.#stopped.set(address, { error, fault: this.#faults.shift() }),
+      onError: (error, { address }) => {
+        this.#hasStopped = true;
+        this.#stopped.set(address, { error, fault: this.#faults.shift() });
+      },
       // With tools another queue runs the packets, of which the application knows nothing.
-      ...(isTold && { onPacket: (packet: FinishedPacket) => this.#tell(packet, queue.address) }),
+      onPacket: (packet) => this.#tell(packet, queue),
     });
     this.#queues.set(queue.address, queue);
     return { words: [queue.address] };
   }
 
-  #tell(packet: FinishedPacket, queue: bigint): void {
+  #tell(packet: FinishedPacket, { address: queue }: Queue): void {
+    if (packet.completionSignal !== 0n) this.#hasCompleted = true;
+    const { onPacket, trace } = this.#observer;
+    if (!onPacket && !trace) return;
     const { dispatch } = packet;
     const now = process.hrtime.bigint();
     const times = dispatch
       ? { beginNs: this.#systemTime(dispatch.startTicks), endNs: this.#systemTime(dispatch.endTicks) }
       : { beginNs: now, endNs: now };
     const timed = { ...packet, ...times, queue };
-    this.#observer.onPacket?.(timed);
-    this.#observer.trace?.addPacket(timed);
+    onPacket?.(timed);
+    trace?.addPacket(timed);
   }
 
   /** CLOCK_MONOTONIC when the device's clock stands at `ticks`. */
@@ -328,7 +338,7 @@ export class Session implements Disposable {
   advance(sliceMs: number): AdvanceResult {
     if (this.#runtime === undefined) return 'idle';
     const result = this.#runtime.progress(sliceMs);
-    this.#wakeWaiters();
+    this.#wakeWaiters(result);
     this.#takeTrace();
     return result;
   }
@@ -339,9 +349,18 @@ export class Session implements Disposable {
     for (const call of this.#ring.take()) trace.addCall(call);
   }
 
-  #wakeWaiters(): void {
+  /**
+   * Waking costs as much as a small kernel: it is done for signals that were completed, at once for kernels
+   * that wait for the host, and now and then while kernels run, which may change signals themselves.
+   */
+  #wakeWaiters(result: AdvanceResult): void {
     const { control, address } = this.#arena!;
     if (Atomics.load(control, CONTROL_WORDS.waiters) === 0) return;
+    const now = performance.now();
+    const isDue = result === 'waiting' || this.#hasStopped || now - this.#wokenMs >= MAX_QUIET_MS;
+    if (!this.#hasCompleted && !isDue) return;
+    this.#hasCompleted = this.#hasStopped = false;
+    this.#wokenMs = now;
     Atomics.add(control, CONTROL_WORDS.epoch, 1);
     this.#host.linux.wake(address + BigInt(4 * CONTROL_WORDS.epoch));
   }

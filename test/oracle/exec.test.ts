@@ -4,18 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { assembledImage } from '../../src/bench/assembled-kernel.ts';
 import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
+import { buildHsaProgram, LAUNCHER, LIBRARY, ROOT, storeKernel } from './hsa-program.ts';
 
-const ROOT = path.join(import.meta.dirname, '../..');
-const LAUNCHER = path.join(ROOT, 'bin/wavewright.js');
 const PROGRAMS = path.join(ROOT, 'test/data/hip-programs');
-const LIBRARY = path.join(ROOT, 'native/hsa/x86-64/libhsa-runtime64.so.1');
 /** libamdhip64.so.5 of Debian 12. */
 const HIP = '/usr/lib/x86_64-linux-gnu/libamdhip64.so.5';
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
@@ -24,66 +21,14 @@ const withoutHip = isRequired || existsSync(HIP) ? false : 'libamdhip64-5 is not
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-exec-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** out[i] = value + i, of { uint32_t *out; uint32_t value; }. */
-const STORE = `.text
-.globl store
-.p2align 8
-.type store,@function
-store:
-  s_load_dwordx2 s[4:5], s[0:1], 0x0
-  s_load_dword s6, s[0:1], 0x8
-  s_lshl_b32 s7, s2, 6
-  v_add_u32_e32 v0, s7, v0
-  s_waitcnt lgkmcnt(0)
-  v_lshlrev_b32_e32 v1, 2, v0
-  v_add_u32_e32 v2, s6, v0
-  global_store_dword v1, v2, s[4:5]
-  s_endpgm
-.size store, .-store
-.rodata
-.p2align 6
-.amdhsa_kernel store
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_kernarg_size 12
-  .amdhsa_next_free_vgpr 8
-  .amdhsa_next_free_sgpr 8
-  .amdhsa_accum_offset 8
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: store
-    .symbol: store.kd
-    .kernarg_segment_size: 12
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: 64
-    .sgpr_count: 8
-    .vgpr_count: 8
-    .max_flat_workgroup_size: 256
-...
-.end_amdgpu_metadata
-`;
-
-/** Compiles a program of the folder hsa-program against our library. */
-function compile(name: string): string {
-  const source = path.join(import.meta.dirname, 'hsa-program', `${name}.c`);
-  const file = path.join(folder, name);
-  const flags = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-pthread', `-I${path.join(ROOT, 'native/hsa')}`];
-  execFileSync('gcc', [...flags, '-o', file, source, LIBRARY]);
-  return file;
-}
-
 function exec(...args: string[]): SpawnSyncReturns<string> {
   return spawnSync(process.execPath, [LAUNCHER, 'exec', ...args], { encoding: 'utf8', timeout: 120_000 });
 }
 
 const PROGRAM_SOURCE = path.join(import.meta.dirname, 'hsa-program/program.c');
+const compile = (name: string): string => buildHsaProgram(name, folder);
 const program = compile('program');
-const code = path.join(folder, 'store.co');
-writeFileSync(code, assembledImage(STORE, 'store').bytes);
+const code = storeKernel(folder);
 
 test('the library is what gcc builds of its sources, bit for bit', () => {
   assert.deepEqual(
@@ -115,6 +60,13 @@ test('a program in C that speaks HSA finds all as it should be, with tools in it
   assert.equal(checked.stdout, '0 wrong\n', checked.stderr);
   assert.match(checked.stderr, /100.0% reference[\s\S]* kernels +0, 0 launches\n/);
   assert.doesNotMatch(checked.stderr, /kernel-arguments/);
+});
+
+test('a program with 64 threads, no memory and no files left gets statuses, and may end at any time', () => {
+  const { status, stdout, stderr } = exec('--timeout=60', program, code, 'burden');
+  assert.equal(stdout, '0 wrong\n', stderr);
+  assert.match(stderr, /Too many open files\n.*the file of the device's memory did not come/);
+  assert.equal(status, 0);
 });
 
 for (const sanitizer of ['address,undefined', 'thread']) {

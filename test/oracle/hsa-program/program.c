@@ -1,11 +1,13 @@
 /*
  * A program that speaks HSA directly: what clients of ROCm's runtime do, and the statuses that errors have. `program FILE.co` loads the
- * kernel `store`, whose arguments are { uint32_t *out; uint32_t value; }: out[i] = value + i. Prints what is wrong, and returns how much.
+ * kernel `store`, whose arguments are { uint32_t *out; uint32_t value; }: out[i] = value + i. With another argument it is a burden for the runtime instead. Prints what
+ * is wrong, and returns whether anything is.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -325,8 +327,80 @@ static void fork_child(void) {
   EXPECT(status == 0);
 }
 
+enum { THREADS = 64, LAUNCHES = 20 };
+static amd_queue_t *shared_queue;
+
+static void *launch(void *data) {
+  uint64_t done;
+  EXPECT(hsa_signal_create(LAUNCHES, 0, NULL, &done) == SUCCESS);
+  uint32_t *out = (uint32_t *)data;
+  for (uint32_t i = 0; i < LAUNCHES; i++) dispatch(shared_queue, found.kernel, arguments(out, i), 64, done);
+  EXPECT(hsa_signal_wait_scacquire(done, CONDITION_LT, 1, FOREVER, WAIT_BLOCKED) == 0);
+  for (uint32_t i = 0; i < 64; i++) EXPECT(out[i] == i + LAUNCHES - 1);
+  EXPECT(hsa_signal_destroy(done) == SUCCESS);
+  return NULL;
+}
+
+/* Many threads launch into one small queue. */
+static void launch_from_threads(void) {
+  pthread_t threads[THREADS];
+  uint32_t *out = NULL;
+  EXPECT(hsa_queue_create(found.gpu, 16, 0, NULL, NULL, UINT32_MAX, UINT32_MAX, &shared_queue) == SUCCESS);
+  EXPECT(hsa_amd_memory_pool_allocate(found.vram, THREADS * 64 * sizeof *out, 0, (void **)&out) == SUCCESS);
+  for (int i = 0; i < THREADS; i++) EXPECT(pthread_create(&threads[i], NULL, launch, out + 64 * i) == 0);
+  for (int i = 0; i < THREADS; i++) EXPECT(pthread_join(threads[i], NULL) == 0);
+}
+
+/* Takes all memory, in pieces that become smaller; what is given back is there again, and all else works. */
+static void fill_memory(void) {
+  static void *pieces[100000];
+  size_t count = 0;
+  for (size_t bytes = (size_t)1 << 30; bytes >= 4096;) {
+    status_t status = hsa_amd_memory_pool_allocate(found.vram, bytes, 0, &pieces[count]);
+    if (status == SUCCESS && count < sizeof pieces / sizeof *pieces - 1) count++;
+    else bytes /= 2;
+    EXPECT(status == SUCCESS || status == OUT_OF_RESOURCES);
+  }
+  amd_queue_t *queue;
+  EXPECT(hsa_queue_create(found.gpu, 4096, 0, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue) != SUCCESS);
+  EXPECT(hsa_amd_memory_lock(pieces, 1 << 16, NULL, 0, &pieces[count]) == OUT_OF_RESOURCES);
+  EXPECT(count > 3);
+  while (count-- > 0) EXPECT(hsa_amd_memory_pool_free(pieces[count]) == SUCCESS);
+}
+
+/* Without descriptors for files there is no connection, and with some again there is. */
+static void want_files(void) {
+  struct rlimit limit, none = {3, 3};
+  EXPECT(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  none.rlim_max = limit.rlim_max;
+  for (rlim_t files = 3; files < 6; files++) {
+    none.rlim_cur = files;
+    EXPECT(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    if (hsa_init() == SUCCESS) EXPECT(hsa_shut_down() == SUCCESS && files == 5);
+  }
+  EXPECT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/* What is a burden: many threads, no memory, no files; at last it ends in the middle of its launches. */
+static void burden(const char *path) {
+  want_files();
+  EXPECT(hsa_init() == SUCCESS);
+  look_around();
+  load_code(path);
+  fill_memory();
+  launch_from_threads();
+  uint32_t *out = NULL;
+  EXPECT(hsa_amd_memory_pool_allocate(found.vram, 1 << 20, 0, (void **)&out) == SUCCESS);
+  for (int i = 0; i < 16; i++) dispatch(shared_queue, found.kernel, arguments(out, 1), 1 << 18, 0);
+}
+
 int main(int argc, char **argv) {
   const char *text = NULL;
+  if (argc == 3) {
+    burden(argv[1]);
+    printf("%d wrong\n", wrong);
+    return wrong != 0;
+  }
   if (argc != 2) return 2;
   EXPECT(hsa_iterate_agents(take_agent, NULL) == NOT_INITIALIZED && hsa_shut_down() == NOT_INITIALIZED);
   EXPECT(hsa_status_string(0x100b, &text) == SUCCESS && strncmp(text, "HSA_STATUS_ERROR_NOT_INITIALIZED", 32) == 0);

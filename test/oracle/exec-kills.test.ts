@@ -1,0 +1,69 @@
+/**
+ * Programs and device processes that are killed at any time: the other one ends, and nothing is left over.
+ * WAVEWRIGHT_SEED repeats a run, WAVEWRIGHT_SCALE=full makes it 200 kills.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../fuzz/random.ts';
+import { buildHsaProgram, LAUNCHER, storeKernel } from './hsa-program.ts';
+
+const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
+const COUNT = isFull ? 200 : 4;
+const seed = Number(process.env['WAVEWRIGHT_SEED'] ?? Date.now() % 2 ** 31);
+/** Loaded machines take longer to start than the program takes to run. */
+const LONGEST_MS = 1500;
+const LIMIT_MS = 5000;
+
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-kills-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** Processes that are no zombies, with their parents. */
+function processes(): Map<number, number> {
+  const found = new Map<number, number>();
+  for (const name of readdirSync('/proc').filter((each) => /^\d+$/.test(each))) {
+    try {
+      const [, state, parent] = /\) (\w) (\d+)/.exec(readFileSync(`/proc/${name}/stat`, 'utf8'))!;
+      if (state !== 'Z' && state !== 'X') found.set(Number(name), Number(parent));
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  return found;
+}
+
+function descendants(root: number): number[] {
+  const all = processes();
+  const found = [root];
+  for (const process of found) for (const [child, parent] of all) if (parent === process) found.push(child);
+  return found;
+}
+
+test(`${COUNT} processes killed at random times leave nothing over, seed ${seed}`, async () => {
+  const program = buildHsaProgram('program', folder);
+  const code = storeKernel(folder);
+  const random = new Random(seed);
+  for (let i = 0; i < COUNT; i++) {
+    const [delayMs, isDevice] = [random.below(LONGEST_MS), random.below(2) === 0];
+    const child = spawn(process.execPath, [LAUNCHER, 'exec', program, code], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const what = `kill ${i} of the ${isDevice ? 'device process' : 'program'} after ${delayMs} ms`;
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    await sleep(delayMs);
+    const family = descendants(child.pid!);
+    const victim = isDevice ? child.pid! : (family[1] ?? child.pid!);
+    if (child.exitCode === null) process.kill(victim, 'SIGKILL');
+    const isInTime = await Promise.race([closed.then(() => true), sleep(LIMIT_MS, false)]);
+    assert.ok(isInTime, `${what}: who held the output did not end; ${stderr}`);
+    const left = family.filter((each) => processes().has(each));
+    assert.deepEqual(left, [], what);
+    assert.doesNotMatch(stderr, /INTERNAL|Sanitizer|wrong/, what);
+  }
+});
