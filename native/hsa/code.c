@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime.h"
@@ -105,19 +104,19 @@ static status_t read_file(int file, size_t offset, size_t size_bytes, uint64_t *
 HIDDEN status_t reader_from_file_part(int file, size_t offset, size_t size_bytes, uint64_t *reader) {
   EXPECT_INITIALIZED();
   EXPECT(reader != NULL, INVALID_ARGUMENT);
-  struct stat state;
-  EXPECT(fstat(file, &state) == 0, INVALID_FILE);
-  size_t whole = (size_t)state.st_size;
+  off_t end = lseek(file, 0, SEEK_END);
+  EXPECT(end >= 0, INVALID_FILE);
+  size_t whole = (size_t)end;
   EXPECT(size_bytes != 0 && offset <= whole && size_bytes <= whole - offset, INVALID_ARGUMENT);
   return read_file(file, offset, size_bytes, reader);
 }
 
 EXPORT status_t hsa_code_object_reader_create_from_file(int file, uint64_t *reader) {
   EXPECT_INITIALIZED();
-  struct stat state;
   EXPECT(reader != NULL, INVALID_ARGUMENT);
-  EXPECT(fstat(file, &state) == 0 && state.st_size > 0, INVALID_FILE);
-  return read_file(file, 0, (size_t)state.st_size, reader);
+  off_t end = lseek(file, 0, SEEK_END);
+  EXPECT(end > 0, INVALID_FILE);
+  return read_file(file, 0, (size_t)end, reader);
 }
 
 EXPORT status_t hsa_code_object_reader_destroy(uint64_t handle) {

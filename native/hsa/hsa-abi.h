@@ -132,9 +132,17 @@ typedef struct {
 } event_t;
 _Static_assert(sizeof(event_t) == 32, "hsa_amd_event_t");
 
+enum { DEVICE_CPU, DEVICE_GPU };
+
 /* Attributes that this library answers itself, or looks at. */
 enum {
   SYSTEM_INFO_TIMESTAMP = 2,
+  AGENT_INFO_DEVICE = 17,
+  AGENT_INFO_EXTENSIONS = 20,
+  AGENT_INFO_IMAGES = 0x3000,
+  AGENT_INFO_MAX_IMAGES = 0x300a,
+  AGENT_INFO_MAX_SAMPLERS = 0x300b,
+  AGENT_INFO_UUID = 0xa011,
   AGENT_INFO_MEMORY_AVAILABLE = 0xa015,
   AGENT_INFO_CLOCK_COUNTERS = 0xa118,
   POOL_INFO_GLOBAL_FLAGS = 1,

@@ -4,7 +4,7 @@
 
 #include "runtime.h"
 
-enum { EXTENSION_COUNT = 0x204, SYSTEM_INFO_EXTENSIONS = 7, LOADER_EXTENSION = 0x201 };
+enum { EXTENSION_COUNT = 0x204, SYSTEM_INFO_EXTENSIONS = 7, IMAGES_EXTENSION = 1, LOADER_EXTENSION = 0x201 };
 
 #define ITERATE(name, kind, status, list) \
   EXPORT status_t name(uint64_t subject, handle_callback_t callback, void *data) { \
@@ -51,6 +51,26 @@ static status_t ask_agent(uint64_t agent, uint32_t attribute, void *value) {
   return status;
 }
 
+/*
+ * HIP 5.2 gives memory with a pitch only on GPUs that say that kernels may have images. Whoever wants that asks for the claim; all sizes
+ * of images are 0, and to make one is refused.
+ */
+static status_t claim_images(uint32_t attribute, void *value) {
+  /* Numbers of 32 bits for each attribute from HSA_EXT_AGENT_INFO_IMAGE_1D_MAX_ELEMENTS on. */
+  static const uint8_t COUNTS[] = {1, 1, 1, 2, 2, 2, 2, 3, 1, 1, 1, 1};
+  uint32_t index = attribute - AGENT_INFO_IMAGES;
+  EXPECT(index < sizeof COUNTS, INVALID_ARGUMENT);
+  memset(value, 0, COUNTS[index] * sizeof(uint32_t));
+  if (attribute == AGENT_INFO_MAX_IMAGES) *(uint32_t *)value = 1;
+  return SUCCESS;
+}
+
+static bool claims_images(uint64_t agent) {
+  uint32_t kind = DEVICE_CPU;
+  records_answer(known(), agent, AGENT_INFO_DEVICE, &kind);
+  return kind == DEVICE_GPU && getenv(CLAIM_IMAGES_VARIABLE) != NULL;
+}
+
 EXPORT status_t hsa_agent_get_info(uint64_t agent, uint32_t attribute, void *value) {
   EXPECT_INITIALIZED();
   EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
@@ -58,7 +78,10 @@ EXPORT status_t hsa_agent_get_info(uint64_t agent, uint32_t attribute, void *val
   if (attribute == AGENT_INFO_MEMORY_AVAILABLE || attribute == AGENT_INFO_CLOCK_COUNTERS) {
     return ask_agent(agent, attribute, value);
   }
-  return records_answer(known(), agent, attribute, value);
+  if (attribute >= AGENT_INFO_IMAGES && attribute <= AGENT_INFO_MAX_SAMPLERS && claims_images(agent)) return claim_images(attribute, value);
+  status_t status = records_answer(known(), agent, attribute, value);
+  if (attribute == AGENT_INFO_EXTENSIONS && status == SUCCESS && claims_images(agent)) *(uint8_t *)value |= 1 << IMAGES_EXTENSION;
+  return status;
 }
 
 EXPORT status_t hsa_cache_get_info(uint64_t cache, uint32_t attribute, void *value) {

@@ -5,7 +5,7 @@
 
 #include "runtime.h"
 
-enum { AGENT_INFO_DEVICE = 17, AGENT_INFO_UUID = 0xa011, UUID_BYTES = 32, MIN_UUID_LENGTH = 5, MAX_AGENTS = 64 };
+enum { UUID_BYTES = 32, MIN_UUID_LENGTH = 5, MAX_AGENTS = 64 };
 
 typedef struct {
   uint64_t subject, attribute, size_bytes;
@@ -96,7 +96,7 @@ void records_choose_gpus(records_t *records, const char *visible) {
   uint64_t agents[MAX_AGENTS], result[MAX_AGENTS];
   if (visible == NULL || place == NULL || all > MAX_AGENTS) return;
   memcpy(agents, place, size_bytes);
-  for (uint32_t kind = 0; cpus < all && records_answer(records, agents[cpus], AGENT_INFO_DEVICE, &kind) == SUCCESS && kind == 0;) cpus++;
+  for (uint32_t kind = 0; cpus < all && records_answer(records, agents[cpus], AGENT_INFO_DEVICE, &kind) == SUCCESS && kind == DEVICE_CPU;) cpus++;
   size_t gpus = all - cpus;
   while (*visible != 0) {
     size_t length = strcspn(visible, ",");

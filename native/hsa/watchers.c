@@ -6,6 +6,13 @@
 
 #include "runtime.h"
 
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+/* The same functions by names that glibc had before 2.34, so that older ones have them, too. */
+__asm__(".symver pthread_create, pthread_create@GLIBC_2.2.5");
+__asm__(".symver pthread_join, pthread_join@GLIBC_2.2.5");
+__asm__(".symver pthread_detach, pthread_detach@GLIBC_2.2.5");
+#endif
+
 typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;

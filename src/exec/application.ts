@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
-import { SOCKET_VARIABLE } from './protocol.ts';
+import { CLAIM_IMAGES_VARIABLE, SOCKET_VARIABLE } from './protocol.ts';
 
 const { existsSync } = process.getBuiltinModule('node:fs');
 
@@ -22,11 +22,16 @@ export function libraryFolder(): string {
 }
 
 /** What a program needs in its environment to reach a device process, besides what it has. */
-export function applicationVariables(socket: string, environment: Environment): Record<string, string> {
+export function applicationVariables(
+  socket: string,
+  environment: Environment,
+  claimsImages: boolean,
+): Record<string, string> {
   const others = environment['LD_LIBRARY_PATH'];
   return {
     LD_LIBRARY_PATH: others ? `${libraryFolder()}:${others}` : libraryFolder(),
     [SOCKET_VARIABLE]: socket,
+    ...(claimsImages && { [CLAIM_IMAGES_VARIABLE]: '1' }),
   };
 }
 

@@ -182,6 +182,9 @@ export const pairSubject = (agent: number, pool: number): number => agent * 2 **
 /** The environment variable that names the socket, without the 0 byte that begins an abstract name. */
 export const SOCKET_VARIABLE = 'WAVEWRIGHT_EXEC_SOCKET';
 
+/** The one that lets GPUs say that they have images, set with any value. */
+export const CLAIM_IMAGES_VARIABLE = 'WAVEWRIGHT_EXEC_CLAIM_IMAGES';
+
 const words = (text: string): string => text.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const upper = (text: string): string => words(text).toUpperCase();
 
@@ -209,6 +212,7 @@ export function protocolHeader(): string {
     '#include <stdint.h>',
     '',
     `#define SOCKET_VARIABLE "${SOCKET_VARIABLE}"`,
+    `#define CLAIM_IMAGES_VARIABLE "${CLAIM_IMAGES_VARIABLE}"`,
     `enum { PROTOCOL_VERSION = ${PROTOCOL_VERSION}, HEAD_BYTES = ${HEAD_BYTES}, RECORD_HEAD_BYTES = ${RECORD_HEAD_BYTES} };`,
     `#define MAX_REQUEST_BYTES UINT64_C(${MAX_REQUEST_BYTES})`,
     `#define REGION_ATTRIBUTES UINT64_C(${REGION_ATTRIBUTES})`,

@@ -72,7 +72,11 @@ export class Prebuilt {
       const text = `${JSON.stringify(built, undefined, 2)}\n`;
       const manifest = join(this.#folder, 'MANIFEST.json');
       if (process.argv.includes('--write')) {
-        for (const { file } of built.files) copyFileSync(join(builtFolder, file), join(this.#folder, file));
+        for (const { file } of built.files) {
+          // Programs that have the old one mapped keep it.
+          rmSync(join(this.#folder, file), { force: true });
+          copyFileSync(join(builtFolder, file), join(this.#folder, file));
+        }
         writeFileSync(manifest, text);
       } else if (text !== readFileSync(manifest, 'utf8')) {
         throw new Error('the files that the tools build differ from MANIFEST.json');

@@ -44,6 +44,9 @@ test('the library has every function that clients of ROCm link, with their versi
     .trim()
     .split('\n');
   assert.equal(wanted.length, 259);
+  const needed = spawnSync('nm', ['-D', '--undefined-only', '--with-symbol-versions', LIBRARY], { encoding: 'utf8' });
+  const minors = [...needed.stdout.matchAll(/@GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
+  assert.equal(Math.max(...minors), 17, 'the newest version of glibc that is needed, see docs/exec.md');
   assert.deepEqual(exported.sort(), wanted);
 });
 
@@ -118,6 +121,7 @@ test('a program finds the GPUs that ROCR_VISIBLE_DEVICES leaves', () => {
   const { stdout, stderr } = exec('--devices=3', 'sh', '-c', `'${agents}'; ${script}`);
   const expected = [[1, 2, 3], ...cases.map(([, gpus]) => gpus)];
   assert.equal(stdout, expected.map((gpus) => `${['GPUs:', ...gpus.map(id)].join(' ')}\n`).join(''), stderr);
+  assert.equal(exec('--claim-images', agents).stdout, `GPUs: ${id(1)} with 1 image\n`);
   const second = exec('--devices=2', 'env', 'ROCR_VISIBLE_DEVICES=1', program, code);
   assert.equal(second.stdout, '0 wrong\n', second.stderr);
   assert.match(second.stderr, /; agent 2 \(gfx90a\)/);
@@ -129,7 +133,8 @@ test('exec has the status of its program, and its signals', async () => {
   const missing = exec(path.join(folder, 'nothing'));
   assert.match(missing.stderr, /cannot be started/);
   assert.equal(missing.status, 3);
-  const late = exec('--timeout=0.3', 'sleep', '60');
+  const late = exec('--timeout=0.3', '--stats', 'sleep', '60');
+  assert.match(late.stderr, /programs with a GPU +0\n/);
   assert.equal(late.status, 124);
   const child = spawn(process.execPath, [
     LAUNCHER,

@@ -37,6 +37,11 @@ const OPTIONS = {
     description:
       'GPUs that the program finds, all of this kind and with one memory; ROCR_VISIBLE_DEVICES chooses among them',
   },
+  'claim-images': {
+    kind: 'flag',
+    description:
+      'let the GPU say that it has images, as HIP 5.2 wants for hipMallocPitch and hipMalloc3D; there are none',
+  },
   workers: WORKERS_OPTION,
   timeout: {
     kind: 'seconds',
@@ -85,9 +90,14 @@ export const exec = defineCommand({
     }
     const findings = new Findings(options.check, context.stderr);
     const watching = await openWatching(options);
-    const status = await runWith(context, options, operands, { findings, ...watching });
-    if (watching.traces) writeOutput(options.trace!, watching.traces.file());
-    await writeReports(watching.tools, context.stderr, context);
+    let status: number;
+    try {
+      status = await runWith(context, options, operands, { findings, ...watching });
+    } finally {
+      // Of programs that are too slow, too.
+      if (watching.traces) writeOutput(options.trace!, watching.traces.file());
+      await writeReports(watching.tools, context.stderr, context);
+    }
     findings.expectNone();
     return status;
   },
@@ -148,18 +158,16 @@ async function runWith(
     }),
   });
   await devices.start();
-  const variables = application.applicationVariables(devices.name, context.env);
-  let status: number;
-  if (options['print-env']) {
-    status = await serve(context, variables);
-  } else {
+  const variables = application.applicationVariables(devices.name, context.env, options['claim-images']);
+  try {
+    if (options['print-env']) return await serve(context, variables);
     const [program, ...args] = operands;
     const running = new application.Application(program!, args, { ...context.env, ...variables });
-    status = await endOf(running, devices, options.timeout, context);
+    return await endOf(running, devices, options.timeout, context);
+  } finally {
+    devices.endAll();
+    if (sums) context.stderr(statisticsText(devices, sums));
   }
-  devices.endAll();
-  if (sums) context.stderr(statisticsText(devices, sums));
-  return status;
 }
 
 /** Until somebody interrupts it. */
