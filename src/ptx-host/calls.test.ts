@@ -301,3 +301,15 @@ test('functions and variables of several texts are linked by their names', async
   await assert.rejects(linked(main), /nothing defines 'other'/);
   await assert.rejects(linked(kernelText('  call missing;')), /'missing' is no function/);
 });
+
+test('executors count the same instructions where lanes part and call', async () => {
+  const body = '  setp.lt.u32 %p1, %gid, 7;\n  @%p1 bra past;\n  call nothing;\npast:';
+  const request = {
+    ...{ texts: [{ text: kernelText(body, '.func nothing() { ret; }'), name: 'k.ptx' }], grid: [64], workgroup: [32] },
+    args: [output(512), output(512), u32(64)],
+  };
+  const counts = await Promise.all(
+    Object.values(WAYS).map(async (way) => (await runOn(way, request)).statistics.instructions),
+  );
+  assert.deepEqual(new Set(counts).size, 1, counts.join(', '));
+});

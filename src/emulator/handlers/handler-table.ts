@@ -80,20 +80,16 @@ export class HandlerTable {
   /** Slot of the handler of leaders, which count how often they are reached. */
   readonly leaderSlot = FIRST_SLOT + 1;
   /**
-   * As `run`, with the budget in the wave state, where functions of many instructions take their part of it.
+   * As `run`, with the budget in the wave state: functions of many instructions take their part of it, and
+   * records that stand for none give theirs back.
    */
   readonly runCounted: RunFunction;
-  /**
-   * Workgroups of which the waves run with `run`; below another tier, and to count classes, with
-   * `runCounted`.
-   */
+  /** Workgroups of which the waves run with `runCounted`. */
   readonly runGroup: RunGroup;
   readonly #pages: MemoryPages;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
   readonly #options: { readonly isCompact: boolean; readonly countsClasses: boolean };
-  /** Whether the budget is in the wave state. */
-  readonly #hasBudget: boolean;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
   readonly #slots = new Map<string, number>();
   readonly #pending: HandlerRequest[] = [];
@@ -114,7 +110,6 @@ export class HandlerTable {
     this.#pages = pagesOf(memories);
     this.#spaces = spaces;
     this.#options = { isCompact: isLowest, countsClasses };
-    this.#hasBudget = isLowest || countsClasses;
     this.#imports = {
       env: { state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault, ...softImports },
     };
@@ -126,8 +121,7 @@ export class HandlerTable {
     const [run, runCounted] = [emitRun(context, count), emitRunCounted(context, count)];
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
-    const runWave = this.#hasBudget ? runCounted : run;
-    context.module.export('runGroup', emitRunGroup(context, runWave, spaces, isLowest));
+    context.module.export('runGroup', emitRunGroup(context, runCounted, spaces, isLowest));
     const { exports } = this.#instantiate(context);
     this.run = exports.run as RunFunction;
     this.runCounted = exports.runCounted as RunFunction;
@@ -237,9 +231,8 @@ export class HandlerTable {
     const first = this.#nextSlot - this.#pending.length;
     const functions = this.#pending.map((request) =>
       lowerHandler(context, this.#spaces, request, (f, wave) => {
-        if (request.classIndex === undefined) {
-          if (this.#hasBudget) addToBudget(f, wave, 1);
-        } else if (context.countsClasses) emitClassCounts(f, wave, classMix([request.classIndex]));
+        if (request.classIndex === undefined) addToBudget(f, wave, 1);
+        else if (context.countsClasses) emitClassCounts(f, wave, classMix([request.classIndex]));
       }),
     );
     this.#pending.length = 0;
