@@ -92,3 +92,54 @@ test('so do threads that take turns on the way', async () => {
     expectedStates((state) => graphs.reduce((at, graph) => stateBehind(graph, at), state)),
   );
 });
+
+test('loops at whose begin threads join, left by each at its time and by all together', async () => {
+  const found = await statesOf(`
+  and.b32 %r11, %gid, 1;
+  setp.eq.u32 %p1, %r11, 0;
+  mov.u32 %r12, 0;
+  mov.u32 %r13, 0;
+  @%p1 bra own;
+  add.u32 %r10, %r10, 3;
+own:
+  add.u32 %r12, %r12, 256;
+  and.b32 %r14, %r10, 2;
+  setp.eq.u32 %p2, %r14, 0;
+  @%p2 bra meet;
+  add.u32 %r10, %r10, 5;
+meet:
+  add.u32 %r10, %r10, 1;
+  setp.lt.u32 %p3, %r10, 40;
+  @%p3 bra own;
+  add.u32 %r10, %r10, %r12;
+  @!%p1 bra common;
+  add.u32 %r10, %r10, 7;
+common:
+  and.b32 %r14, %r10, 4;
+  setp.eq.u32 %p2, %r14, 0;
+  @%p2 bra again;
+  mad.lo.u32 %r10, %r10, 3, %r13;
+again:
+  add.u32 %r10, %r10, 1;
+  add.u32 %r13, %r13, 1;
+  setp.lt.u32 %p4, %r13, 5;
+  @%p4 bra common;`);
+  assert.deepEqual(
+    found,
+    expectedStates((thread) => {
+      let state = thread % 2 === 0 ? thread : thread + 3;
+      let rounds = 0;
+      do {
+        rounds++;
+        if (state & 2) state += 5;
+        state++;
+      } while (state < 40);
+      state += 256 * rounds + (thread % 2 === 0 ? 7 : 0);
+      for (let round = 0; round < 5; round++) {
+        if (state & 4) state = state * 3 + round;
+        state++;
+      }
+      return state;
+    }),
+  );
+});

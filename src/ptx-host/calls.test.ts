@@ -302,14 +302,44 @@ test('functions and variables of several texts are linked by their names', async
   await assert.rejects(linked(kernelText('  call missing;')), /'missing' is no function/);
 });
 
-test('executors count the same instructions where lanes part and call', async () => {
-  const body = '  setp.lt.u32 %p1, %gid, 7;\n  @%p1 bra past;\n  call nothing;\npast:';
-  const request = {
-    ...{ texts: [{ text: kernelText(body, '.func nothing() { ret; }'), name: 'k.ptx' }], grid: [64], workgroup: [32] },
+/** Instructions of a kernel whose lanes call a function from two places, which does some things. */
+async function instructionsOf(way: string, ...things: readonly string[]): Promise<number> {
+  const call = 'call parts, (p);';
+  const body = `  setp.lt.u32 %p1, %gid, 7;
+  .param .b32 p;
+  st.param.b32 [p], %gid;
+  @%p1 bra few;
+  ${call}
+  bra done;
+few:
+  ${call}
+done:`;
+  const declarations = `.func nothing() { ret; }
+.func parts(.param .b32 lane) {
+  .reg .b32 %lane;
+  .reg .pred %p;
+  ${things.join('\n')}
+  ret;
+}`;
+  const { statistics } = await runOn(WAYS[way]!, {
+    ...{ texts: [{ text: kernelText(body, declarations), name: 'k.ptx' }], grid: [64], workgroup: [32] },
     args: [output(512), output(512), u32(64)],
-  };
-  const counts = await Promise.all(
-    Object.values(WAYS).map(async (way) => (await runOn(way, request)).statistics.instructions),
-  );
-  assert.deepEqual(new Set(counts).size, 1, counts.join(', '));
+  });
+  return statistics.instructions;
+}
+
+test('lanes that waited for others or were in a function part and join at no more cost', async () => {
+  const part = `ld.param.b32 %lane, [lane]; and.b32 %lane, %lane, 1; setp.eq.u32 %p, %lane, 0; @%p bra even;
+    add.u32 %lane, %lane, 1;\neven:`;
+  const alone = await instructionsOf('T0', part);
+  for (const before of ['bar.sync 0;', 'call nothing;']) {
+    const without = await instructionsOf('T0', before);
+    assert.equal((await instructionsOf('T0', before, part)) - without, alone - (await instructionsOf('T0')), before);
+  }
+});
+
+test('executors count the same instructions where lanes part and call', async () => {
+  const ways = Object.keys(WAYS);
+  const counts = await Promise.all(ways.map((way) => instructionsOf(way, 'call nothing;')));
+  assert.equal(new Set(counts).size, 1, counts.join(', '));
 });

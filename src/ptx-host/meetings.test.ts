@@ -239,3 +239,52 @@ next:
     numbers(32, (lane) => sum(lane % 2 === 0 ? [0, 1, 2, 3] : [1, 2, 3])),
   );
 });
+
+test('lanes are together behind a join in a function, though some called another one or waited on the way', async () => {
+  // Behind the first shuffle lanes go on by calls; in each of the two some call a function before they join.
+  const found = await outcomesOf(
+    `
+  and.b32 %r3, %gid, 31;
+  setp.lt.u32 %p1, %r3, 20;
+  @%p1 bra some;
+  { .param .b32 p; .param .b32 q; st.param.b32 [p], %r3; call (q), parts, (p); ld.param.b32 %r4, [q]; }
+  bra done;
+some:
+  { .param .b32 p; .param .b32 q; st.param.b32 [p], %r3; call (q), parts, (p); ld.param.b32 %r4, [q]; }
+done:
+  cvt.u64.u32 %rd5, %r4;
+  st.global.u64 [%out], %rd5;`,
+    {
+      declarations: `
+.func nothing() { ret; }
+.func (.param .b32 r) parts(.param .b32 lane)
+{
+  .reg .b32 %lane, %bit, %lanes, %more;
+  .reg .pred %p;
+  ld.param.b32 %lane, [lane];
+  bar.sync 0;
+  and.b32 %bit, %lane, 1;
+  setp.eq.u32 %p, %bit, 0;
+  @%p bra even;
+  add.u32 %bit, %bit, 1;
+even:
+  activemask.b32 %lanes;
+  popc.b32 %lanes, %lanes;
+  @%p bra past;
+  call nothing;
+past:
+  activemask.b32 %more;
+  popc.b32 %more, %more;
+  mad.lo.u32 %lanes, %lanes, 100, %more;
+  st.param.b32 [r], %lanes;
+  ret;
+}`,
+      threads: 32,
+      ways: ALL_WAYS,
+    },
+  );
+  assert.deepEqual(
+    found,
+    numbers(32, (lane) => (lane < 20 ? 2020 : 1212)),
+  );
+});

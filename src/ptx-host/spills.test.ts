@@ -58,3 +58,57 @@ past:
   });
   assert.deepEqual(found, expected);
 });
+
+test('guards and members without rows, and what a shuffle gives, where threads come to it in different rounds', async () => {
+  const threads = 32;
+  const wide = Array.from({ length: 260 }, (_, i) => i);
+  const found = await outcomesOf(
+    `
+  .reg .b64 %b<260>;
+  .reg .b32 %members, %value, %other, %round, %odd, %end;
+  .reg .pred %guard;
+  ${wide.map((i) => `mul.wide.u32 %b${i}, %gid, ${i};`).join('\n')}
+  mov.u32 %members, 0xffffffff;
+  mov.u32 %value, %gid;
+  mov.u32 %round, 0;
+  mov.u32 %other, 0;
+  and.b32 %odd, %gid, 1;
+  add.u32 %end, %odd, 4;
+  setp.gt.u32 %guard, %gid, 20;
+again:
+  setp.lt.u32 %p1, %round, %odd;
+  @%p1 bra next;
+  @%guard add.u32 %value, %value, 5;
+  shfl.sync.bfly.b32 %other, %value, 1, 31, %members;
+  mad.lo.u32 %value, %other, 3, %value;
+next:
+  add.u32 %round, %round, 1;
+  setp.lt.u32 %p2, %round, %end;
+  @%p2 bra again;
+  mov.u64 %rd5, 0;
+  ${wide.map((i) => `add.u64 %rd5, %rd5, %b${i};`).join('\n')}
+  @%guard add.u32 %value, %value, %round;
+  add.u32 %value, %value, %odd;
+  add.u32 %value, %value, %end;
+  add.u32 %value, %value, %other;
+  add.u32 %value, %value, %members;
+  cvt.u64.u32 %rd6, %value;
+  add.u64 %rd5, %rd5, %rd6;
+  st.global.u64 [%out], %rd5;`,
+    { threads },
+  );
+  const isOn = (lane: number): boolean => lane > 20;
+  let values = Array.from({ length: threads }, (_, lane) => lane);
+  let others = values;
+  for (let round = 0; round < 4; round++) {
+    values = values.map((value, lane) => value + (isOn(lane) ? 5 : 0));
+    others = values.map((_, lane) => values[lane ^ 1]!);
+    values = values.map((value, lane) => value + 3 * others[lane]!);
+  }
+  const sum = wide.reduce((a, b) => a + b, 0);
+  const expected = values.map((value, lane) => {
+    const [odd, end] = [lane & 1, 4 + (lane & 1)];
+    return BigInt(lane * sum + value + (isOn(lane) ? end : 0) + odd + end + others[lane]! - 1);
+  });
+  assert.deepEqual(found, expected);
+});

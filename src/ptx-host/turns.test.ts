@@ -27,11 +27,11 @@ again:
   cvt.u64.u32 %rd2, %r5;
   add.u64 %rd2, %rd2, %rd4;
   st.global.u64 [%out], %rd2;`,
-    { declarations: LOCK, threads: 128, block: 64, ways: ALL_WAYS, isSorted: true },
+    { declarations: LOCK, threads: 64, block: 32, ways: ALL_WAYS, isSorted: true },
   );
   assert.deepEqual(
     found,
-    numbers(128, (i) => i + 1),
+    numbers(64, (i) => i + 1),
   );
 });
 
@@ -153,32 +153,34 @@ all:
 });
 
 test('lanes that are stopped keep their registers while others run loops, on either side of a branch', async () => {
-  const phase = (n: number, branch: string): string => `
-  ${branch} bra spin${n};
-  mov.u32 %r5, 0; mov.u32 %r6, %r3; mov.u32 %r7, 1; mov.f32 %f1, 0f3f800000;
-loop${n}:
-  mad.lo.u32 %r6, %r6, %r7, 3;
-  add.u32 %r7, %r7, 2;
-  add.f32 %f1, %f1, %f1;
-  add.u32 %r5, %r5, 1;
-  setp.le.u32 %p2, %r5, %r3;
-  @%p2 bra loop${n};
-  add.u32 %r30, %r30, %r6;
+  // Each phase has registers of its own, so that its two sides share rows.
+  const registers = (n: number) => (first: number) => `%r${first + n}`;
+  const loop = (n: number, r = registers(n)): string => `loop${n}:
+  mov.u32 ${r(50)}, 0; mov.u32 ${r(52)}, %r3; mov.u32 ${r(54)}, 1; mov.f32 %f${n}, 0f3f800000;
+rounds${n}:
+  mad.lo.u32 ${r(52)}, ${r(52)}, ${r(54)}, 3;
+  add.u32 ${r(54)}, ${r(54)}, 2;
+  add.f32 %f${n}, %f${n}, %f${n};
+  add.u32 ${r(50)}, ${r(50)}, 1;
+  setp.le.u32 %p2, ${r(50)}, %r3;
+  @%p2 bra rounds${n};
+  add.u32 %r30, %r30, ${r(52)};
   st.release.gpu.global.u32 [flags+${n * 4}], 1;
-  bra done${n};
-spin${n}:
-  add.u32 %r20, %r3, 11; add.u32 %r21, %r3, 22; add.u32 %r22, %r3, 33; add.u32 %r23, %r3, 44;
+  bra done${n};`;
+  const spin = (n: number, r = registers(n)): string => `spin${n}:
+  add.u32 ${r(40)}, %r3, 11; add.u32 ${r(42)}, %r3, 22; add.u32 ${r(44)}, %r3, 33; add.u32 ${r(46)}, %r3, 44;
 wait${n}:
   ld.acquire.gpu.global.u32 %r8, [flags+${n * 4}];
   setp.eq.u32 %p2, %r8, 0;
   @%p2 bra wait${n};
-  mad.lo.u32 %r30, %r20, 7, %r30; mad.lo.u32 %r30, %r21, 5, %r30;
-  mad.lo.u32 %r30, %r22, 3, %r30; mad.lo.u32 %r30, %r23, 2, %r30;
-done${n}:
-  bar.sync 0;`;
+  mad.lo.u32 %r30, ${r(40)}, 7, %r30; mad.lo.u32 %r30, ${r(42)}, 5, %r30;
+  mad.lo.u32 %r30, ${r(44)}, 3, %r30; mad.lo.u32 %r30, ${r(46)}, 2, %r30;
+  bra done${n};`;
+  const phase = (n: number, sides: readonly string[]): string =>
+    `  @%p${n === 0 ? 1 : 3} bra spin${n};\n  bra loop${n};\n${sides.join('\n')}\ndone${n}:`;
   const found = await outcomesOf(
-    `  and.b32 %r3, %gid, 31;\n  mov.u32 %r30, 0;\n  setp.lt.u32 %p1, %r3, 16;
-${phase(0, '@%p1')}${phase(1, '@!%p1')}
+    `  and.b32 %r3, %gid, 31;\n  mov.u32 %r30, 0;\n  and.b32 %r9, %r3, 1;\n  setp.eq.u32 %p1, %r9, 0;\n  setp.ne.u32 %p3, %r9, 0;
+${phase(0, [loop(0), spin(0)])}\n${phase(1, [spin(1), loop(1)])}
   cvt.u64.u32 %rd5, %r30;\n  st.global.u64 [%out], %rd5;`,
     { declarations: '.global .align 4 .b8 flags[8];', threads: 32, ways: ALL_WAYS },
   );
@@ -215,6 +217,77 @@ ${loop(3)}\n  bra done;\nsecond:${loop(5)}\ndone:\n  cvt.u64.u32 %rd5, %r30;\n  
     found,
     numbers(32, (lane) => 100 * 8 + 50 * 9 + 50 * (lane < 16 ? 5 : 3)),
   );
+});
+
+test('lanes that went to the end past a join do not come back to where they waited before', async () => {
+  const found = await outcomesOf(
+    `
+  and.b32 %r3, %gid, 31;
+  mov.u32 %r4, 0;
+  setp.lt.u32 %p1, %r3, 8;
+  @!%p1 bra joins;
+  nanosleep.u32 10;
+joins:
+  add.u32 %r4, %r4, 100;
+  and.b32 %r5, %r3, 1;
+  setp.eq.u32 %p2, %r5, 0;
+  @%p2 bra even;
+  ld.global.u64 %rd5, [%out];
+  cvt.u64.u32 %rd6, %r4;
+  add.u64 %rd5, %rd5, %rd6;
+  st.global.u64 [%out], %rd5;
+  ret;
+even:
+  add.u32 %r4, %r4, 1000;
+  cvt.u64.u32 %rd5, %r4;
+  st.global.u64 [%out], %rd5;`,
+    { threads: 32, ways: ALL_WAYS },
+  );
+  assert.deepEqual(
+    found,
+    numbers(32, (lane) => (lane % 2 === 0 ? 1100 : 100)),
+  );
+});
+
+/** Lanes 0 to 15 go into a loop; the others wait until they are there, and are never in the same round. */
+const inOtherRounds = (work: string, rounds: number): string => `
+  and.b32 %r3, %gid, 31;
+  mov.u32 %r5, 0;
+  mov.u32 %r6, 0;
+  setp.lt.u32 %p1, %r3, 16;
+  @%p1 bra rounds;
+wait:
+  ${work}
+  ld.volatile.global.u32 %r7, [flag];
+  setp.eq.u32 %p2, %r7, 0;
+  @%p2 bra wait;
+rounds:
+  activemask.b32 %r8;
+  popc.b32 %r8, %r8;
+  max.u32 %r6, %r6, %r8;
+  st.volatile.global.u32 [flag], 1;
+  ${work}
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p2, %r5, ${rounds};
+  @%p2 bra rounds;
+  cvt.u64.u32 %rd5, %r6;
+  st.global.u64 [%out], %rd5;`;
+
+test('groups that are stopped at one place at different times stay apart', async () => {
+  const { T1 } = ALL_WAYS;
+  for (const [work, rounds, ways] of [
+    ['nanosleep.u32 10;', 400, ALL_WAYS],
+    // Turns end at the begin of the loop, and are long.
+    ['', 300_000, { T1: T1! }],
+  ] as const) {
+    const found = await outcomesOf(inOtherRounds(work, rounds), {
+      ...{ declarations: '.global .u32 flag;', threads: 32, ways },
+    });
+    assert.deepEqual(
+      found,
+      numbers(32, () => 16),
+    );
+  }
 });
 
 async function failureOf(way: string, body: string, timeoutMs = 60_000): Promise<string> {

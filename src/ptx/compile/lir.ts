@@ -88,6 +88,7 @@ export interface Lir {
   readonly keeping?: Keeping | undefined;
   /** It branches to this, which stands behind the function. */
   readonly aside?: Aside | undefined;
+  /** Of an instruction without registers, so that nothing has to come into rows before it. */
   readonly label?: symbol | undefined;
   /** Of the place behind it. */
   readonly labelBehind?: symbol | undefined;

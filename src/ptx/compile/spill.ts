@@ -66,13 +66,6 @@ export class Spills {
     const unique = (registers: readonly FunctionRegister[]): FunctionRegister[] => [
       ...new Map(registers.filter(({ id }) => places.has(id)).map((each) => [each.id, each])).values(),
     ];
-    const [loads, stores] = [
-      unique(reads).map((each) => move('ld', each)),
-      unique(writes).map((each) => move('st', each)),
-    ];
-    const lines = [...loads, { ...own, label: undefined, labelBehind: undefined }, ...stores];
-    lines[0] = { ...lines[0]!, label: line.label };
-    lines[lines.length - 1] = { ...lines.at(-1)!, labelBehind: line.labelBehind };
-    return lines;
+    return [...unique(reads).map((each) => move('ld', each)), own, ...unique(writes).map((each) => move('st', each))];
   }
 }

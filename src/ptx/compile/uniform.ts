@@ -221,8 +221,6 @@ export function withScalars(
       copies.push(lir(`mov.b${32 * operand.dwords}`, [copy, place], line.offset));
       return copy;
     });
-    const [first, ...others] = [...copies, { ...line, operands, label: undefined }];
-    // Who waited before the line gets the copies, too.
-    return [{ ...first!, label: line.label }, ...others];
+    return [...copies, { ...line, operands }];
   });
 }
