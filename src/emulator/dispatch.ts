@@ -97,18 +97,19 @@ export class EmulatorDispatch {
   }
 
   /**
-   * Runs until `deadline` (milliseconds of performance.now), the end, or until every resident wave sleeps or
-   * is a worker's: then only time, the host and workers make progress.
+   * Runs until `deadline` (milliseconds of the emulator's `now`), the end, or until every resident wave sleeps
+   * or is a worker's: then only time, the host and workers make progress.
    */
   step(deadline: number): StepResult {
-    const beginMs = performance.now();
+    const { now } = this.#emulator;
+    const beginMs = now();
     try {
-      for (let nowMs = beginMs; this.state === 'running'; nowMs = performance.now()) {
+      for (let nowMs = beginMs; this.state === 'running'; nowMs = now()) {
         if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
         const turn = this.#scheduler.turn(deadline);
         if (turn === 'done' && !this.#team?.size) this.#finish('complete');
         else if (turn === 'waiting') return turn;
-        else if (turn !== 'running' || performance.now() >= deadline) return 'running';
+        else if (turn !== 'running' || now() >= deadline) return 'running';
       }
     } catch (error) {
       if (!(error instanceof WaveFault)) {
@@ -117,7 +118,7 @@ export class EmulatorDispatch {
       }
       this.#fail(faultOf(this.#emulator, this.#scheduler.faulted(error)));
     } finally {
-      this.#workedMs += performance.now() - beginMs;
+      this.#workedMs += now() - beginMs;
       if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
         this.#emulator.workers?.missed(this.#workedMs);
       }

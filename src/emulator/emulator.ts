@@ -1,6 +1,7 @@
 /** One emulated GPU: memory, executors and running kernels. Work happens in `advance`. */
 
 import { WavewrightError } from '../base/errors.ts';
+import { type HostClock, hostClock } from '../base/host-clock.ts';
 import { hex } from '../base/text.ts';
 import type { CodeCache } from './code/code-cache.ts';
 import { type CoreOptions, EmulatorCore, type ExecutorName } from './code/emulator-core.ts';
@@ -25,6 +26,11 @@ export interface EmulatorOptions extends CoreOptions, WorkerOptions, WatchOption
   readonly memorySizeBytes?: number;
   /** Number of the device among those of one runtime, 0 to 127: keeps their addresses apart. Default 0. */
   readonly index?: number;
+  /**
+   * By which the device's clock goes and time is shared among kernels. Default: that of the host. With a
+   * counted one runs are the same again; only without workers.
+   */
+  readonly now?: HostClock;
 }
 
 /** Throws USAGE where another executor than the reference was asked for. */
@@ -53,13 +59,14 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   readonly #symbols = new Map<number, () => readonly CodeSymbol[]>();
 
   constructor(frontEnd: FrontEnd, options: EmulatorOptions = {}) {
-    const origin = performance.now() - UPTIME_MS;
+    const { now = hostClock } = options;
+    const origin = now() - UPTIME_MS;
     const state = new StateMemory();
     const memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), state, options.memorySizeBytes);
     const isWatched = options.observer !== undefined || options.checkWaits !== undefined;
     const watch = isWatched ? new ExecutionWatch(state, options) : undefined;
     const coreOptions = isWatched ? { ...options, executor: watchedExecutor(options) } : options;
-    super({ frontEnd, executors: EXECUTORS, watch }, coreOptions, state, memory, origin);
+    super({ frontEnd, executors: EXECUTORS, watch }, coreOptions, state, memory, { now, origin });
     memory.onCodeGone = () => this.#forgetCode();
     // What looks at steps is on this thread.
     const workers = isWatched ? 0 : (options.workers ?? options.threads?.parallelism ?? 1) - 1;
@@ -108,13 +115,13 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
    * Gives every running kernel a share of `sliceMs`; where only workers run waves, waits for them so long.
    */
   advance(sliceMs: number): 'idle' | 'running' | 'waiting' {
-    const deadline = performance.now() + sliceMs;
+    const deadline = this.now() + sliceMs;
     for (;;) {
       this.workers?.attend();
       const result = this.#round(sliceMs);
       if (result === 'idle' || result === 'running' || !this.workers?.busy) return result;
       if (this.workers.sleeps) return 'waiting';
-      const restMs = deadline - performance.now();
+      const restMs = deadline - this.now();
       if (restMs <= 0) return 'running';
       this.workers.listen(Math.min(restMs, MAX_WAIT_MS));
     }
@@ -124,7 +131,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     let result: 'idle' | 'running' | 'waiting' = 'idle';
     const share = sliceMs / Math.max(1, this.#dispatches.length);
     for (const dispatch of [...this.#dispatches]) {
-      const step = dispatch.step(performance.now() + share);
+      const step = dispatch.step(this.now() + share);
       if (step === 'done') this.#dispatches.splice(this.#dispatches.indexOf(dispatch), 1);
       else if (step === 'running' || result === 'idle') result = step;
     }

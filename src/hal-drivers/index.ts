@@ -1,4 +1,5 @@
 /** The drivers of the HAL that ship, on emulated GPUs. */
+import { countedClock, type HostClock } from '../base/host-clock.ts';
 import { processorNamed } from '../codeobject/processors.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import {
@@ -23,6 +24,8 @@ export interface EmulatedAgentsOptions {
   /** As `createEmulatedDevice` takes them: `nodeThreads` of wavewright/node. */
   readonly threads?: Parameters<typeof createEmulatedDevice>[0]['threads'];
   readonly workers?: number;
+  /** By which GPUs go, as `createEmulatedDevice` takes it. */
+  readonly now?: HostClock;
   /** For compressed bundles. */
   readonly decompress?: AgentProvider['decompress'];
 }
@@ -31,7 +34,14 @@ const DEFAULT_MEMORY_BYTES = 2 ** 28;
 
 /** Emulated GPUs for `amdgpuDriver`. */
 export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvider {
-  const { processors = ['gfx90a'], memorySizeBytes = DEFAULT_MEMORY_BYTES, threads, workers, decompress } = options;
+  const {
+    processors = ['gfx90a'],
+    memorySizeBytes = DEFAULT_MEMORY_BYTES,
+    threads,
+    workers,
+    now,
+    decompress,
+  } = options;
   return {
     ...(decompress !== undefined && { decompress }),
     list: (target) => {
@@ -52,6 +62,7 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
               ...settings,
               ...(threads !== undefined && { threads }),
               ...(workers !== undefined && { workers }),
+              ...(now !== undefined && { now }),
             }),
         };
       });
@@ -59,8 +70,23 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
   };
 }
 
-export interface HalOptions extends EmulatedAgentsOptions, AmdgpuDriverOptions {}
+export interface HalOptions extends Omit<EmulatedAgentsOptions, 'now'>, AmdgpuDriverOptions {
+  /**
+   * `counted`: time goes on by what is done and not by the host's clock, so that results, profiles and what
+   * kernels read of their clock are the same in every run. Not with `workers`. Default `host`.
+   */
+  readonly clock?: 'host' | 'counted';
+}
 
 /** A registry with the drivers `amdgpu` (emulated GPUs), `local` and `null`. */
-export const createHal = ({ visibleDevices, ...options }: HalOptions = {}): DriverRegistry =>
-  new DriverRegistry(amdgpuDriver(emulatedAgents(options), { visibleDevices }), localDriver(), nullDriver());
+export function createHal({
+  visibleDevices,
+  createRuntime,
+  clock = 'host',
+  ...options
+}: HalOptions = {}): DriverRegistry {
+  const now = clock === 'counted' ? countedClock() : undefined;
+  const agents = emulatedAgents({ ...options, ...(now !== undefined && { now }) });
+  const drivers = [amdgpuDriver(agents, { visibleDevices, createRuntime }), localDriver(), nullDriver()];
+  return now === undefined ? new DriverRegistry(...drivers) : DriverRegistry.withClock(now, ...drivers);
+}

@@ -9,7 +9,7 @@ export {
 export type { DispatchedKernel, DispatchTimes } from './backend/backend.ts';
 export type { DeviceLink, PhysicalDeviceInfo, Topology } from './backend/topology.ts';
 export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
-export type { GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';
+export type { Constants, GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';
 export { CommandRecorder, type CommandRef, type RecordOptions, type SlotRef } from './commands/recorder.ts';
 export { Fence } from './core/fence.ts';
 export { type FlagInput, FlagSet, FlagTable } from './core/flag-set.ts';

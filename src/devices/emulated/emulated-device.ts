@@ -195,7 +195,11 @@ export interface EmulatorDeviceOptions extends Omit<EmulatorOptions, 'onMissedWa
 export type MakeLanguage = (options: EmulatorOptions) => DeviceLanguage;
 
 /** Throws USAGE for options out of range. */
-function checkOptions({ index = 0, workers = 1, memorySizeBytes = MAX_MEMORY_BYTES }: EmulatorDeviceOptions): void {
+function checkOptions(options: EmulatorDeviceOptions): void {
+  const { index = 0, workers = 1, memorySizeBytes = MAX_MEMORY_BYTES, now, threads } = options;
+  if (now !== undefined && (options.workers ?? threads?.parallelism ?? 1) > 1) {
+    throw new WavewrightError('USAGE', 'workers go by the time of the host, and not by that of `now`');
+  }
   if (!Number.isInteger(index) || index < 0 || index > MAX_INDEX) {
     throw new WavewrightError('USAGE', `device index ${index}, expected an integer from 0 to ${MAX_INDEX}`);
   }

@@ -3,6 +3,7 @@
  * threads of a device share.
  */
 import { assert } from '../../base/errors.ts';
+import { type HostClock, hostClock } from '../../base/host-clock.ts';
 import { type FaultCallback, HandlerTable } from '../handlers/handler-table.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { WaveFault } from '../machine/faults.ts';
@@ -94,6 +95,12 @@ export interface CoreOptions {
   readonly countsPcs?: boolean;
 }
 
+/** `now` is the time of this thread; the device's clock is 0 at `origin`. */
+export interface CoreTime {
+  readonly now?: HostClock;
+  readonly origin?: number;
+}
+
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
 export const CLOCK_FREQUENCY_HZ = 100_000_000;
 
@@ -113,7 +120,9 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly work = new HostWork();
   /** Those whose waves run, between their turns. */
   readonly holders = new Set<RecordHolder>();
-  /** When the device's clock was 0, in milliseconds of this thread's performance.now. */
+  /** By which time is measured on this thread. */
+  readonly now: HostClock;
+  /** When the device's clock was 0, in milliseconds of `now`. */
   readonly #origin: number;
   readonly vertical: VerticalMode;
   readonly #executorKind: ExecutorKind;
@@ -128,7 +137,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     options: CoreOptions,
     state: S,
     memory: M,
-    origin = performance.now(),
+    { now = hostClock, origin = now() }: CoreTime = {},
   ) {
     assert(frontEnd.classes.length <= MAX_CLASSES, 'counts of all classes have a place in the wave state');
     this.frontEnd = frontEnd;
@@ -137,6 +146,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.memory = memory;
     this.checksAccesses = options.checksAccesses ?? true;
     this.countsClasses = options.countsClasses ?? false;
+    this.now = now;
     this.#origin = origin;
     if (options.countsPcs) this.pcCounter = new PcCounter(state, (sizeBytes) => this.work.allocate(sizeBytes));
     const name = options.executor ?? 'jit';
@@ -160,7 +170,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   }
 
   clock(): bigint {
-    return BigInt(Math.floor((performance.now() - this.#origin) * (CLOCK_FREQUENCY_HZ / 1000)));
+    return BigInt(Math.floor((this.now() - this.#origin) * (CLOCK_FREQUENCY_HZ / 1000)));
   }
 
   spaces(waveSize: 32 | 64): AddressSpaces {

@@ -177,7 +177,7 @@ export class GroupScheduler implements RecordHolder {
   }
 
   /**
-   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of performance.now) the next call
+   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of the core's `now`) the next call
    * goes on with the others. Throws WaveFault; `faulted` says where.
    */
   turn(deadline: number): TurnResult {
@@ -243,7 +243,7 @@ export class GroupScheduler implements RecordHolder {
         slot.instructionsSeen = slot.instructions;
         this.#admit();
       }
-      if (this.#waiting.length > 0 && performance.now() >= deadline) return false;
+      if (this.#waiting.length > 0 && this.#core.now() >= deadline) return false;
     }
     return true;
   }

@@ -56,13 +56,9 @@ export class EmulatorWorker {
     const ask = (question: unknown): unknown => this.#words.ask(question, () => this.#control.ring());
     this.#state = new RemoteState(state, workers, ask);
     this.#memory = new RemoteMemory(memory, windowHi, workers, ask);
-    this.#core = new EmulatorCore(
-      partsOf(processor),
-      options,
-      this.#state,
-      this.#memory,
-      originMs - performance.timeOrigin,
-    );
+    this.#core = new EmulatorCore(partsOf(processor), options, this.#state, this.#memory, {
+      origin: originMs - performance.timeOrigin,
+    });
   }
 
   /**

@@ -1,4 +1,5 @@
 /** GPUs as the device of the `amdgpu` driver: agents of one HSA runtime that nobody else has. */
+import type { HostClock } from '../../base/host-clock.ts';
 import { hex } from '../../base/text.ts';
 import type { ContainerOptions } from '../../codeobject/container.ts';
 import type { AdvanceResult, Device } from '../../device/device.ts';
@@ -21,6 +22,7 @@ import { type CrossQueueStrategy, crossQueueStrategy, type WaitParameter } from 
 import { ProgramCache } from './programs.ts';
 
 export interface GpuBackendOptions {
+  readonly now: HostClock;
   readonly rings: RingSizes;
   readonly container: ContainerOptions;
   /** The code object of the device library, for transfers by kernels; without one the host does them. */
@@ -202,9 +204,10 @@ export class GpuBackend implements DeviceBackend {
 
   progress(): AdvanceResult {
     if (!this.#queues.some(({ isBusy }) => isBusy)) return 'idle';
-    const end = performance.now() + MAX_SLICE_MS;
+    const { now } = this.#options;
+    const end = now() + MAX_SLICE_MS;
     let state = this.#runtime.progress();
-    for (let round = 1; round < MAX_ROUNDS && state === 'running' && performance.now() < end; round++) {
+    for (let round = 1; round < MAX_ROUNDS && state === 'running' && now() < end; round++) {
       state = this.#runtime.progress();
     }
     let hasMoved = false;

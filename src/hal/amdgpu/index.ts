@@ -15,7 +15,7 @@ export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
 /** What stands behind the question mark of a URI. */
 const PARAMETERS = {
   /** Of each GPU. */
-  queues: { kind: 'integer', min: 1, max: 64, default: 2 },
+  queues: { kind: 'integer', min: 1, max: 1024, default: 2 },
   /** Of each queue's rings: packets, submissions whose end it keeps in mind, blocks of 64 bytes. */
   ring: { kind: 'integer', min: 1, max: 131_072, default: 4096 },
   notifications: { kind: 'integer', min: 1, max: 131_072, default: 4096 },
@@ -40,9 +40,6 @@ const visible = (agents: readonly AgentSource[], names: string | undefined): rea
 
 const list = (agents: readonly AgentSource[]): DeviceInfo[] =>
   agents.map(({ uuid, name }, i) => ({ uri: `amdgpu://${uuid}`, uuid, name: `${name} (Node ${i + 1})` }));
-
-/** Of all GPUs of a logical device together, as in IREE. */
-const MAX_QUEUES = 64;
 
 /** Throws INCOMPATIBLE for GPUs of different ISAs; then none is open. */
 async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
@@ -112,14 +109,18 @@ export class AmdgpuDriver implements Driver {
     }
     const chosen = devicesOfPath(uri.path, this.#agents(target));
     if (chosen.length === 0) throw new HalError('UNAVAILABLE', 'there is no AMD GPU');
-    if (queues * chosen.length > MAX_QUEUES) {
-      const what = `queues=${queues} of each of ${chosen.length} GPUs`;
-      throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ${what}: a logical device has at most ${MAX_QUEUES}`);
-    }
     const { decompress } = this.#provider;
     const rings = { packets: ring, notifications, kernargBlocks: kernargs };
     const container = { decompress };
-    const how = { rings, container, transfers, blockBytes: block, waits, createRuntime: this.#createRuntime };
+    const how = {
+      now: loop.now,
+      rings,
+      container,
+      transfers,
+      blockBytes: block,
+      waits,
+      createRuntime: this.#createRuntime,
+    };
     const backend = await openBackend(chosen, how);
     const name = `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`;
     const schedule = { loop, onEvent, seed: seed < 0 ? undefined : seed, watch: watchOf(stall, context) };

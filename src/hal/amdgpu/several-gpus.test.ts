@@ -80,7 +80,10 @@ test('paths name GPUs in their order; the description has the links', async () =
   assert.throws(() => device.queuesOf(2), { status: 'OUT_OF_RANGE', message: /physical device 2.* has 2/ });
   assert.throws(() => device.allocate(4, { deviceOrdinal: 2 }), { status: 'OUT_OF_RANGE' });
   assert.throws(() => device.queue().alloca({ sizeBytes: 4, deviceOrdinal: -1 }), { status: 'OUT_OF_RANGE' });
-  await assert.rejects(registry.open('amdgpu?queues=22'), { status: 'INVALID_ARGUMENT', message: /22 of each of 3/ });
+  const many = await registry.open('amdgpu?queues=40&ring=16');
+  assert.equal(many.queues.length, 120);
+  await many.queue(119).barrier({ waits: [many.queue(0).barrier()] });
+  await assert.rejects(registry.open('amdgpu?queues=1025'), { status: 'INVALID_ARGUMENT', message: /queues=1025/ });
 });
 
 test('memory of another GPU is refused where a kernel would use it, with where it lies', async () => {

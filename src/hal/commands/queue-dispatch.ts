@@ -16,13 +16,18 @@ import type { Retained } from '../memory/retained.ts';
 /** Workgroups in x, y, z; or 12 bytes of a buffer that hold them when the dispatch begins. */
 export type GroupCounts = number | readonly number[] | { readonly from: DirectRef };
 
+export type Constants = readonly (number | ArrayBufferView)[] | ArrayBufferView;
+
 export interface QueueDispatch<Ref = DirectRef> {
   readonly entry: ExecutableExport;
   readonly groups: number | readonly number[] | { readonly from: Ref };
   /** Work-items in x, y, z; needed where the code does not fix them, and only there. */
   readonly workgroupSize?: number | readonly number[];
-  /** 32-bit words: an array of integers from -2^31 to 2^32 - 1, or the bytes of a view, for floats. */
-  readonly constants?: readonly number[] | ArrayBufferView;
+  /**
+   * 32-bit words: an array of integers from -2^31 to 2^32 - 1, the bytes of a view, for floats, or an array
+   * of both: `[Float32Array.of(0.5), 64]`.
+   */
+  readonly constants?: Constants;
   readonly bindings?: readonly Ref[];
   /**
    * The kernel's block of arguments as it is, in place of `constants`: as many bytes as all its parameters
@@ -101,12 +106,23 @@ function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>)
 }
 
 /** A copy, so that later changes of the caller's array do not matter. */
-function wordsOf(constants: readonly number[] | ArrayBufferView): Uint32Array {
-  if (!ArrayBuffer.isView(constants)) {
-    const words = new Uint32Array(constants.length);
-    for (let i = 0; i < words.length; i++) words[i] = wordOf(constants[i]!, i);
-    return words;
+function wordsOf(constants: Constants): Uint32Array {
+  if (ArrayBuffer.isView(constants)) return wordsOfView(constants);
+  const words = new Uint32Array(constants.length);
+  for (let i = 0; i < words.length; i++) {
+    const constant = constants[i]!;
+    if (ArrayBuffer.isView(constant)) return wordsOfParts(constants);
+    words[i] = wordOf(constant, i);
   }
+  return words;
+}
+
+const wordsOfParts = (constants: readonly (number | ArrayBufferView)[]): Uint32Array =>
+  Uint32Array.from(
+    constants.flatMap((each, i) => (ArrayBuffer.isView(each) ? [...wordsOfView(each)] : wordOf(each, i))),
+  );
+
+function wordsOfView(constants: ArrayBufferView): Uint32Array {
   const { buffer, byteOffset, byteLength } = constants;
   if (byteLength % 4 !== 0) throw invalidArgument(`${byteLength} bytes of constants, expected whole words of 4`);
   return new Uint32Array(buffer.slice(byteOffset, byteOffset + byteLength));
@@ -115,7 +131,7 @@ function wordsOf(constants: readonly number[] | ArrayBufferView): Uint32Array {
 function wordOf(constant: number, index: number): number {
   if (constant === (constant | 0) || constant === constant >>> 0) return constant >>> 0;
   throw invalidArgument(`constant ${index}, ${constant}, is no integer of 32 bits`, {
-    hint: 'a view gives the bytes of others, for example Float32Array.of(0.5)',
+    hint: 'a view in its place gives the bytes of others, for example Float32Array.of(0.5)',
   });
 }
 

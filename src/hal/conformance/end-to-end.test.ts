@@ -1,6 +1,7 @@
 /** From a URI to results and to failures with their history, on every driver. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Constants } from '../commands/queue-dispatch.ts';
 import { HalError } from '../core/status.ts';
 import { memoryFile } from '../queues/file-transfer.ts';
 import { contentsOf, integersOf } from './readback.test-support.ts';
@@ -118,8 +119,7 @@ onSubjects('numbers that are no words are no constants; a view has the bytes of 
   using code = load();
   using output = device.allocate(16);
   const entry = code.lookup('write_constants');
-  const write = (constants: readonly number[] | ArrayBufferView) =>
-    device.queue().dispatch({ entry, groups: 1, constants, bindings: [output] });
+  const write = (constants: Constants) => device.queue().dispatch({ entry, groups: 1, constants, bindings: [output] });
   for (const wrong of [0.5, 2 ** 32, -(2 ** 31) - 1, Number.NaN]) {
     assert.throws(() => write([0, 0, wrong, 0]), { status: 'INVALID_ARGUMENT', message: /constant 2, .* 32 bits/ });
   }
@@ -128,6 +128,10 @@ onSubjects('numbers that are no words are no constants; a view has the bytes of 
   assert.deepEqual(await integersOf(device, output), isRun ? [-1, -1, -(2 ** 31), 0] : [0, 0, 0, 0]);
   await write(Float32Array.of(0.5, 0, 0, 0));
   assert.deepEqual(await integersOf(device, output), isRun ? [0x3f000000, 0, 0, 0] : [0, 0, 0, 0]);
+  await write([7, Float32Array.of(0.5, 2), -1]);
+  assert.deepEqual(await integersOf(device, output), isRun ? [7, 0x3f000000, 0x40000000, -1] : [0, 0, 0, 0]);
+  assert.throws(() => write([7, new Uint8Array(3), 0, 0]), { status: 'INVALID_ARGUMENT', message: /3 bytes/ });
+  assert.throws(() => write([Float32Array.of(0.5), 0, 1.5, 0]), { status: 'INVALID_ARGUMENT', message: /constant 2/ });
 });
 
 onSubjects('what is disposed while it is used stays until it is not', async ({ device, load }) => {

@@ -2,6 +2,7 @@
  * What makes devices work while the host does other things: one loop for all devices of a registry, which
  * runs where somebody waits, and else in slices between the events of the host. Nothing blocks.
  */
+import { type HostClock, hostClock } from '../../base/host-clock.ts';
 import type { AdvanceResult } from '../../device/device.ts';
 import type { UnfinishedOperation } from './stall.ts';
 
@@ -21,6 +22,12 @@ export class HostLoop {
   #isScheduled = false;
   #isRunning = false;
   #nextYield = 0;
+  /** Of all devices. */
+  readonly now: HostClock;
+
+  constructor(now = hostClock) {
+    this.now = now;
+  }
 
   /** Returns what takes the source away again. */
   add(source: ProgressSource): () => void {
@@ -48,13 +55,13 @@ export class HostLoop {
     if (this.#isScheduled || this.#isRunning) return;
     this.#isScheduled = true;
     // A microtask is soonest, but many in a row would keep timers and streams of the host waiting.
-    if (performance.now() < this.#nextYield) queueMicrotask(() => this.#run());
+    if (this.now() < this.#nextYield) queueMicrotask(() => this.#run());
     else this.#later(0);
   }
 
   #later(delayMs: number): void {
     setTimeout(() => {
-      this.#nextYield = performance.now() + YIELD_INTERVAL_MS;
+      this.#nextYield = this.now() + YIELD_INTERVAL_MS;
       this.#run();
     }, delayMs);
   }
@@ -63,9 +70,9 @@ export class HostLoop {
     this.#isRunning = true;
     let result: AdvanceResult;
     try {
-      const end = performance.now() + SLICE_MS;
+      const end = this.now() + SLICE_MS;
       do result = this.progress();
-      while (result === 'running' && performance.now() < end);
+      while (result === 'running' && this.now() < end);
     } finally {
       this.#isRunning = false;
       this.#isScheduled = false;

@@ -1,4 +1,5 @@
 /** Drivers and their registry (iree/hal/driver.h, driver_registry.h): devices by URI. */
+import type { HostClock } from '../../base/host-clock.ts';
 import { HostLoop } from '../core/host-loop.ts';
 import type { StallReport } from '../core/stall.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
@@ -57,13 +58,24 @@ export interface Driver {
 
 /** `using` closes all devices that it opened. */
 export class DriverRegistry implements Disposable, AsyncDisposable {
-  /** Of all devices, so that one can wait for another. */
-  readonly loop = new HostLoop();
+  #loop = new HostLoop();
   readonly #drivers = new Map<string, Driver>();
   readonly #opened = new Set<LogicalDevice>();
 
   constructor(...drivers: readonly Driver[]) {
     for (const driver of drivers) this.register(driver);
+  }
+
+  /** One whose devices go by another time than the host's: counted, runs are the same again. */
+  static withClock(now: HostClock, ...drivers: readonly Driver[]): DriverRegistry {
+    const registry = new DriverRegistry(...drivers);
+    registry.#loop = new HostLoop(now);
+    return registry;
+  }
+
+  /** Of all devices, so that one can wait for another. */
+  get loop(): HostLoop {
+    return this.#loop;
   }
 
   /** Throws ALREADY_EXISTS for a name that has a driver. */

@@ -27,9 +27,9 @@ export const hostHeap = (maxAllocationBytes: number): Heap => ({
   isSlow: false,
 });
 
-/** The host's clock has nanoseconds, as far as `performance.now` has them. */
+/** The host's clock has nanoseconds, as far as milliseconds have them. */
 export const HOST_CLOCK_HZ = 1e9;
-export const hostClock = (): bigint => BigInt(Math.round(performance.now() * 1e6));
+export const hostTicks = (milliseconds: number): bigint => BigInt(Math.round(milliseconds * 1e6));
 
 /** Memory up to a number of bytes, given out and taken back. */
 export class HostMemory {

@@ -1,4 +1,5 @@
 /** Drivers with one device, which is the host. */
+import type { HostClock } from '../../base/host-clock.ts';
 import type { DeviceBackend } from '../backend/backend.ts';
 import { devicesOfPath, formatDeviceUri, parameterValues } from '../core/uri.ts';
 import { type Driver, STALL_PARAMETER, watchOf } from './driver.ts';
@@ -14,7 +15,7 @@ const PARAMETERS = {
 /** `deviceName`: what the device is called in lists; its UUID is the name of the driver. */
 export function hostDriver(
   { name, fullName, deviceName }: { readonly name: string; readonly fullName: string; readonly deviceName: string },
-  createBackend: () => DeviceBackend,
+  createBackend: (now: HostClock) => DeviceBackend,
 ): Driver {
   const list = [{ uri: `${name}://0`, name: deviceName, uuid: name }];
   return {
@@ -26,7 +27,7 @@ export function hostDriver(
       const { queues, seed, stall } = parameterValues(uri, PARAMETERS);
       const scheduling = { loop, onEvent, seed: seed < 0 ? undefined : seed, watch: watchOf(stall, context) };
       const deviceUri = formatDeviceUri({ ...uri, parameters: new Map() });
-      return new LogicalDevice(createBackend(), { name: deviceUri, queuesPerDevice: queues, ...scheduling });
+      return new LogicalDevice(createBackend(loop.now), { name: deviceUri, queuesPerDevice: queues, ...scheduling });
     },
   };
 }

@@ -220,9 +220,9 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   sampleClock(deviceOrdinal = 0): ClockSample {
     this.#expectOpen();
     this.allocator.expectDevice(deviceOrdinal);
-    const hostBeforeMs = performance.now();
+    const hostBeforeMs = this.#loop.now();
     const deviceTicks = this.#backend.clock(deviceOrdinal);
-    return { deviceTicks, hostBeforeMs, hostAfterMs: performance.now() };
+    return { deviceTicks, hostBeforeMs, hostAfterMs: this.#loop.now() };
   }
 
   /**

@@ -1,10 +1,11 @@
 /** The `local` driver: the host as a device, whose kernels are functions. */
+import type { HostClock } from '../../base/host-clock.ts';
 import type { AdvanceResult } from '../../device/device.ts';
 import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, type DispatchCommand, transferOnHost } from '../backend/command.ts';
 import { invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { Driver } from '../devices/driver.ts';
-import { HOST_CLOCK_HZ, HostMemory, hostClock } from '../devices/host-backend.ts';
+import { HOST_CLOCK_HZ, HostMemory, hostTicks } from '../devices/host-backend.ts';
 import { hostDriver } from '../devices/host-driver.ts';
 import { bytesOfRange, type StorageRange } from '../memory/buffer-ref.ts';
 import { type LocalBinding, LocalCode, loadModules } from './local-code.ts';
@@ -22,6 +23,7 @@ export {
 const MEMORY_BYTES = 2 ** 32;
 
 class LocalBackend extends HostMemory implements DeviceBackend {
+  readonly #now: HostClock;
   readonly physicalDevices = [
     {
       uuid: 'local',
@@ -34,6 +36,11 @@ class LocalBackend extends HostMemory implements DeviceBackend {
       executes: true,
     },
   ];
+
+  constructor(now: HostClock) {
+    super(MEMORY_BYTES);
+    this.#now = now;
+  }
 
   load(request: LoadRequest): LocalCode {
     return loadModules(request, 'localModule({ ... }) makes one');
@@ -51,7 +58,7 @@ class LocalBackend extends HostMemory implements DeviceBackend {
   }
 
   clock(): bigint {
-    return hostClock();
+    return hostTicks(this.#now());
   }
 
   progress(): AdvanceResult {
@@ -96,7 +103,4 @@ function viewsOf(range: StorageRange): LocalBinding {
 
 /** A driver with one device: `local`. */
 export const localDriver = (): Driver =>
-  hostDriver(
-    { name: 'local', fullName: 'functions of the host', deviceName: 'host' },
-    () => new LocalBackend(MEMORY_BYTES),
-  );
+  hostDriver({ name: 'local', fullName: 'functions of the host', deviceName: 'host' }, (now) => new LocalBackend(now));

@@ -3,12 +3,13 @@
  * It takes any code of a form that it is told exports of, measures what stands above drivers, and is the
  * shortest driver: a new one begins as a copy of this file.
  */
+import type { HostClock } from '../../base/host-clock.ts';
 import type { AdvanceResult } from '../../device/device.ts';
 import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, transferOnHost } from '../backend/command.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { Driver } from '../devices/driver.ts';
-import { HOST_CLOCK_HZ, HostMemory, hostClock } from '../devices/host-backend.ts';
+import { HOST_CLOCK_HZ, HostMemory, hostTicks } from '../devices/host-backend.ts';
 import { hostDriver } from '../devices/host-driver.ts';
 import type { ExecutableCode } from '../executables/executable.ts';
 import { loadModules } from '../local/index.ts';
@@ -16,6 +17,7 @@ import { loadModules } from '../local/index.ts';
 const MEMORY_BYTES = 2 ** 32;
 
 class NullBackend extends HostMemory implements DeviceBackend {
+  readonly #now: HostClock;
   readonly physicalDevices = [
     {
       uuid: 'null',
@@ -28,6 +30,11 @@ class NullBackend extends HostMemory implements DeviceBackend {
       executes: false,
     },
   ];
+
+  constructor(now: HostClock) {
+    super(MEMORY_BYTES);
+    this.#now = now;
+  }
 
   load(request: LoadRequest): ExecutableCode {
     return loadModules(request, 'the null driver takes the exports from localModule({ ... })');
@@ -44,7 +51,7 @@ class NullBackend extends HostMemory implements DeviceBackend {
   }
 
   clock(): bigint {
-    return hostClock();
+    return hostTicks(this.#now());
   }
 
   progress(): AdvanceResult {
@@ -58,5 +65,5 @@ class NullBackend extends HostMemory implements DeviceBackend {
 export const nullDriver = (): Driver =>
   hostDriver(
     { name: 'null', fullName: 'a device that runs no code', deviceName: 'null' },
-    () => new NullBackend(MEMORY_BYTES),
+    (now) => new NullBackend(now),
   );

@@ -17,7 +17,7 @@ import { notRun, Submission, type Work } from './submission.ts';
 export interface QueueEvent {
   readonly kind: 'submitted' | 'ready' | 'started' | 'complete' | 'failed';
   readonly operation: OperationInfo;
-  /** Host time in milliseconds, as `performance.now` has it. */
+  /** Host time in milliseconds, as `performance.now` has it, or the clock of the registry. */
   readonly timeMs: number;
   readonly failure?: HalError;
   /** Of `started`: how the waits were resolved. */
@@ -364,7 +364,7 @@ export class Scheduler {
   #tell(kind: QueueEvent['kind'], { work, strategy }: Task, failure?: HalError): void {
     if (this.#onEvent === undefined && this.#observer === undefined) return;
     const more = { ...(failure && { failure }), ...(kind === 'started' && { strategy }) };
-    const event = { kind, operation: work.info, timeMs: performance.now(), ...more };
+    const event = { kind, operation: work.info, timeMs: this.#loop.now(), ...more };
     this.#onEvent?.(event);
     this.#observer?.(event);
   }

@@ -54,6 +54,9 @@ export function parseInputs(text: string, files: InputFiles): Input[] {
   if (!isStorage && equals < 0 && /^[+-]?(?:\d|\.\d|inf|nan)/i.test(head) && !/^\d+x/.test(head)) {
     return [{ kind: 'value', text: head }];
   }
+  if (/^[@+*]/.test(head)) {
+    throw invalidArgument(`'${head}' has neither a type nor the end .npy`, { hint: `such as 4xf32=${head}` });
+  }
   const type = parseTensorType(head);
   const contents = equals < 0 ? '' : spec.slice(equals + 1);
   if (!/^[@+]/.test(contents) || /^\+[\d.]/.test(contents)) return [tensor(parseElements(type, contents), isStorage)];

@@ -61,6 +61,7 @@ test('what is no value is refused with what was expected', () => {
     ['2xx32=0102', 'INVALID_ARGUMENT', /'0102' is no x32, which is 8 hexadecimal digits/],
     ['4xf8E4M3FN=1', 'INVALID_ARGUMENT', /no element type 'f8E4M3FN'/],
     ['', 'INVALID_ARGUMENT', /no element type ''/],
+    ['@numbers.bin', 'INVALID_ARGUMENT', /'@numbers.bin' has neither a type nor the end .npy/],
     ['4294967296xf32', 'OUT_OF_RANGE', /4294967296xf32 has 17179869184 bytes, at most 4294967296/],
     [`${'1x'.repeat(129)}f32`, 'OUT_OF_RANGE', /129 dimensions, at most 128/],
   ] as const;
