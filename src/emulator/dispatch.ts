@@ -97,8 +97,8 @@ export class EmulatorDispatch {
   }
 
   /**
-   * Runs until `deadline` (milliseconds of the emulator's `now`), the end, or until every resident wave sleeps
-   * or is a worker's: then only time, the host and workers make progress.
+   * Runs until `deadline` (milliseconds of the emulator's `now`), the end, or until every resident wave
+   * sleeps or is a worker's: then only time, the host and workers make progress.
    */
   step(deadline: number): StepResult {
     const { now } = this.#emulator;
