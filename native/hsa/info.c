@@ -98,6 +98,40 @@ EXPORT status_t hsa_isa_get_info_alt(uint64_t isa, uint32_t attribute, void *val
   return records_answer(known(), isa, attribute, value);
 }
 
+static bool has_name(uint64_t isa, const char *name, size_t length) {
+  size_t size;
+  const char *found = records_find(known(), isa, ISA_INFO_NAME, &size);
+  return found != NULL && size == length && memcmp(found, name, length) == 0;
+}
+
+EXPORT status_t hsa_isa_from_name(const char *name, uint64_t *isa) {
+  EXPECT_INITIALIZED();
+  EXPECT(name != NULL && isa != NULL, INVALID_ARGUMENT);
+  size_t agent_count;
+  const uint64_t *agents = records_list(known(), SUBJECT_SYSTEM, LIST_AGENTS, &agent_count);
+  for (size_t i = 0; i < agent_count; i++) {
+    size_t count;
+    const uint64_t *isas = records_list(known(), agents[i], LIST_ISAS, &count);
+    for (size_t j = 0; j < count; j++) {
+      if (!has_name(isas[j], name, strlen(name))) continue;
+      *isa = isas[j];
+      return SUCCESS;
+    }
+  }
+  return INVALID_ISA_NAME;
+}
+
+/* Several GPUs have instruction sets of the same name. */
+EXPORT status_t hsa_isa_compatible(uint64_t code_isa, uint64_t agent_isa, bool *result) {
+  EXPECT_INITIALIZED();
+  EXPECT(result != NULL, INVALID_ARGUMENT);
+  EXPECT(is_subject(code_isa, SUBJECT_ISA) && is_subject(agent_isa, SUBJECT_ISA), INVALID_ISA);
+  size_t size;
+  const char *name = records_find(known(), code_isa, ISA_INFO_NAME, &size);
+  *result = name != NULL && has_name(agent_isa, name, size);
+  return SUCCESS;
+}
+
 /* Deprecated: `index` chooses a call convention, of which there is one. */
 EXPORT status_t hsa_isa_get_info(uint64_t isa, uint32_t attribute, uint32_t index, void *value) {
   EXPECT_INITIALIZED();

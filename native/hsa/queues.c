@@ -5,12 +5,14 @@
 
 #include "runtime.h"
 
-enum { MAX_EVENT_HANDLERS = 64 };
+/* Compute units of a GPU that a mask can name. */
+enum { MAX_EVENT_HANDLERS = 64, MASK_WORDS = 32, WORD_BITS = 32 };
 
 typedef struct queue {
   struct queue *next;
   amd_queue_t *memory;
   uint64_t agent;
+  uint32_t unit_mask[MASK_WORDS];
 } queue_t;
 
 typedef struct {
@@ -29,12 +31,18 @@ static struct {
 } handlers[MAX_EVENT_HANDLERS];
 static size_t handler_count;
 
+/* Called with the lock. */
+static queue_t *known_queue(const amd_queue_t *queue) {
+  queue_t *at = queues;
+  while (at != NULL && at->memory != queue) at = at->next;
+  return at;
+}
+
 static bool is_queue(const amd_queue_t *queue) {
   pthread_mutex_lock(&lock);
-  const queue_t *at = queues;
-  while (at != NULL && at->memory != queue) at = at->next;
+  bool is_known = known_queue(queue) != NULL;
   pthread_mutex_unlock(&lock);
-  return at != NULL;
+  return is_known;
 }
 
 void queues_reset(void) {
@@ -77,6 +85,12 @@ static bool report_stop(watch_t *entry) {
   return false;
 }
 
+static void all_units(uint64_t agent, uint32_t *mask) {
+  uint32_t count = 0;
+  records_answer(known(), agent, AGENT_INFO_COMPUTE_UNIT_COUNT, &count);
+  for (uint32_t unit = 0; unit < count && unit < MASK_WORDS * WORD_BITS; unit++) mask[unit / WORD_BITS] |= 1u << unit % WORD_BITS;
+}
+
 static status_t remember(amd_queue_t *memory, uint64_t agent, queue_callback_t callback, void *data) {
   queue_t *queue = malloc(sizeof *queue);
   stop_watch_t *entry = calloc(1, sizeof *entry);
@@ -86,7 +100,8 @@ static status_t remember(amd_queue_t *memory, uint64_t agent, queue_callback_t c
     return OUT_OF_RESOURCES;
   }
   pthread_mutex_lock(&lock);
-  *queue = (queue_t){queues, memory, agent};
+  *queue = (queue_t){queues, memory, agent, {0}};
+  all_units(agent, queue->unit_mask);
   queues = queue;
   pthread_mutex_unlock(&lock);
   *entry = (stop_watch_t){{NULL, queue_has_stopped, report_stop, memory, false}, memory, agent, callback, data};
@@ -142,6 +157,39 @@ EXPORT status_t hsa_amd_queue_set_priority(amd_queue_t *queue, uint32_t priority
   EXPECT(is_queue(queue), INVALID_QUEUE);
   set_priority_request_t request = {(uintptr_t)queue, priority};
   return call_words(OP_SET_PRIORITY, &request, sizeof request, NULL, 0);
+}
+
+/* The emulator has no use for masks: they are kept for who asks. No words stand for all compute units; those that are not there do not count. */
+static status_t set_mask(queue_t *queue, uint32_t words, const uint32_t *mask) {
+  uint32_t all[MASK_WORDS] = {0}, wanted[MASK_WORDS] = {0}, left = 0;
+  EXPECT(queue != NULL, INVALID_QUEUE);
+  all_units(queue->agent, all);
+  for (uint32_t i = 0; i < MASK_WORDS; i++) {
+    wanted[i] = all[i] & (words == 0 ? UINT32_MAX : i < words ? mask[i] : 0);
+    left |= wanted[i];
+  }
+  EXPECT(left != 0, INVALID_ARGUMENT);
+  memcpy(queue->unit_mask, wanted, sizeof wanted);
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_amd_queue_cu_set_mask(const amd_queue_t *queue, uint32_t bits, const uint32_t *mask) {
+  EXPECT_INITIALIZED();
+  EXPECT(bits % WORD_BITS == 0 && (bits == 0) == (mask == NULL), INVALID_ARGUMENT);
+  pthread_mutex_lock(&lock);
+  status_t status = set_mask(known_queue(queue), bits / WORD_BITS, mask);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+EXPORT status_t hsa_amd_queue_cu_get_mask(const amd_queue_t *queue, uint32_t bits, uint32_t *mask) {
+  EXPECT_INITIALIZED();
+  EXPECT(bits != 0 && bits % WORD_BITS == 0 && mask != NULL, INVALID_ARGUMENT);
+  pthread_mutex_lock(&lock);
+  const queue_t *found = known_queue(queue);
+  for (uint32_t i = 0; found != NULL && i < bits / WORD_BITS; i++) mask[i] = i < MASK_WORDS ? found->unit_mask[i] : 0;
+  pthread_mutex_unlock(&lock);
+  return found == NULL ? INVALID_QUEUE : SUCCESS;
 }
 
 /* Dispatches are always timed; the bit is for who asks. */
@@ -206,9 +254,8 @@ EXPORT status_t hsa_amd_queue_get_info(const amd_queue_t *queue, uint32_t attrib
   EXPECT_INITIALIZED();
   EXPECT(value != NULL && attribute <= QUEUE_INFO_DOORBELL_ID, INVALID_ARGUMENT);
   pthread_mutex_lock(&lock);
-  const queue_t *at = queues;
-  while (at != NULL && at->memory != queue) at = at->next;
-  uint64_t agent = at == NULL ? 0 : at->agent;
+  const queue_t *found = known_queue(queue);
+  uint64_t agent = found == NULL ? 0 : found->agent;
   pthread_mutex_unlock(&lock);
   EXPECT(agent != 0, INVALID_QUEUE);
   const amd_signal_t *doorbell = (const amd_signal_t *)(uintptr_t)queue->doorbell_signal;

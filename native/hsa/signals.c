@@ -23,6 +23,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t *free_signals;
 static size_t free_count, signal_count;
 
+/* Signals that are waited for together. The handle is its address, which is looked up. */
+typedef struct signal_group {
+  struct signal_group *next;
+  uint32_t count;
+  uint64_t signals[];
+} signal_group_t;
+
+static signal_group_t *groups;
+
 /* The list of free signals has room for all signals. Called with the lock. */
 static status_t add_chunk(void) {
   size_t more = CHUNK_BYTES / sizeof(amd_signal_t);
@@ -39,6 +48,11 @@ static status_t add_chunk(void) {
 }
 
 void signals_reset(void) {
+  while (groups != NULL) {
+    signal_group_t *next = groups->next;
+    free(groups);
+    groups = next;
+  }
   free(free_signals);
   free_signals = NULL;
   free_count = signal_count = 0;
@@ -293,6 +307,64 @@ EXPORT uint32_t hsa_amd_signal_wait_all(uint32_t count, const uint64_t *signals,
   free(seen);
   return found == UINT32_MAX ? UINT32_MAX : 0;
 }
+
+/* Where the list has a group; where it ends, for any other handle. Called with the lock. */
+static signal_group_t **place_of(uint64_t handle) {
+  signal_group_t **place = &groups;
+  while (*place != NULL && (uintptr_t)*place != handle) place = &(*place)->next;
+  return place;
+}
+
+EXPORT status_t hsa_signal_group_create(uint32_t count, const uint64_t *signals, uint32_t consumer_count, const uint64_t *consumers,
+                                        uint64_t *group) {
+  EXPECT_INITIALIZED();
+  EXPECT(count != 0 && count <= MAX_GROUP_SIGNALS && signals != NULL && consumer_count != 0 && group != NULL, INVALID_ARGUMENT);
+  status_t status = check_consumers(consumer_count, consumers);
+  if (status != SUCCESS) return status;
+  EXPECT(is_group(count, signals), INVALID_SIGNAL);
+  signal_group_t *made = malloc(sizeof *made + count * sizeof *signals);
+  EXPECT(made != NULL, OUT_OF_RESOURCES);
+  made->count = count;
+  memcpy(made->signals, signals, count * sizeof *signals);
+  pthread_mutex_lock(&lock);
+  made->next = groups;
+  groups = made;
+  pthread_mutex_unlock(&lock);
+  *group = (uintptr_t)made;
+  return SUCCESS;
+}
+
+EXPORT status_t hsa_signal_group_destroy(uint64_t group) {
+  EXPECT_INITIALIZED();
+  pthread_mutex_lock(&lock);
+  signal_group_t **place = place_of(group), *found = *place;
+  if (found != NULL) *place = found->next;
+  pthread_mutex_unlock(&lock);
+  free(found);
+  return found == NULL ? INVALID_SIGNAL_GROUP : SUCCESS;
+}
+
+/* Until a condition holds, however long it takes. */
+static status_t wait_for_group(uint64_t handle, const uint32_t *conditions, const int64_t *values, uint32_t hint, uint64_t *signal,
+                               int64_t *value) {
+  EXPECT_INITIALIZED();
+  EXPECT(conditions != NULL && values != NULL && signal != NULL && value != NULL, INVALID_ARGUMENT);
+  pthread_mutex_lock(&lock);
+  const signal_group_t *found = *place_of(handle);
+  pthread_mutex_unlock(&lock);
+  EXPECT(found != NULL, INVALID_SIGNAL_GROUP);
+  group_t group = {found->count, found->signals, conditions, values, false};
+  *signal = found->signals[wait_for(&group, UINT64_MAX, hint, value)];
+  return SUCCESS;
+}
+
+#define WAIT_GROUP(order) \
+  EXPORT status_t hsa_signal_group_wait_any_##order(uint64_t group, const uint32_t *conditions, const int64_t *values, uint32_t hint, \
+                                                    uint64_t *signal, int64_t *value) { \
+    return wait_for_group(group, conditions, values, hint, signal, value); \
+  }
+WAIT_GROUP(relaxed)
+WAIT_GROUP(scacquire)
 
 /* A handler of the program, or a function that it wants to be called on another thread. */
 typedef struct {

@@ -60,6 +60,13 @@ status_t hsa_executable_iterate_symbols(uint64_t, status_t (*)(uint64_t, uint64_
 status_t hsa_executable_destroy(uint64_t);
 status_t hsa_amd_register_system_event_handler(event_callback_t, void *);
 status_t hsa_amd_svm_prefetch_async(void);
+status_t hsa_signal_group_create(uint32_t, const uint64_t *, uint32_t, const uint64_t *, uint64_t *);
+status_t hsa_signal_group_destroy(uint64_t);
+status_t hsa_signal_group_wait_any_scacquire(uint64_t, const uint32_t *, const int64_t *, uint32_t, uint64_t *, int64_t *);
+status_t hsa_isa_from_name(const char *, uint64_t *);
+status_t hsa_isa_compatible(uint64_t, uint64_t, bool *);
+status_t hsa_amd_queue_cu_set_mask(const amd_queue_t *, uint32_t, const uint32_t *);
+status_t hsa_amd_queue_cu_get_mask(const amd_queue_t *, uint32_t, uint32_t *);
 
 static int wrong;
 #define EXPECT(condition) \
@@ -319,6 +326,41 @@ static void use_signals(void) {
   EXPECT(hsa_signal_load_scacquire(shared_signal) == -5);
 }
 
+static void use_groups(void) {
+  uint64_t signals[2], group = 0, signal = 0;
+  uint32_t conditions[] = {CONDITION_EQ, CONDITION_GTE};
+  int64_t values[] = {7, 3}, value = 0;
+  EXPECT(hsa_signal_create(1, 0, NULL, &signals[0]) == SUCCESS && hsa_signal_create(3, 0, NULL, &signals[1]) == SUCCESS);
+  EXPECT(hsa_signal_group_create(0, signals, 1, &found.gpu, &group) == INVALID_ARGUMENT);
+  EXPECT(hsa_signal_group_create(2, signals, 0, NULL, &group) == INVALID_ARGUMENT);
+  EXPECT(hsa_signal_group_create(2, signals, 1, &signals[0], &group) == INVALID_AGENT);
+  EXPECT(hsa_signal_group_create(1, &found.gpu, 1, &found.gpu, &group) == INVALID_SIGNAL);
+  EXPECT(hsa_signal_group_create(2, signals, 1, &found.gpu, &group) == SUCCESS);
+  EXPECT(hsa_signal_group_wait_any_scacquire(group, conditions, values, WAIT_BLOCKED, &signal, &value) == SUCCESS);
+  EXPECT(signal == signals[1] && value == 3);
+  EXPECT(hsa_signal_group_wait_any_scacquire(group, NULL, values, WAIT_BLOCKED, &signal, &value) == INVALID_ARGUMENT);
+  EXPECT(hsa_signal_group_destroy(group) == SUCCESS && hsa_signal_group_destroy(group) == INVALID_SIGNAL_GROUP);
+  EXPECT(hsa_signal_group_wait_any_scacquire(group, conditions, values, WAIT_BLOCKED, &signal, &value) == INVALID_SIGNAL_GROUP);
+}
+
+static void use_isas_and_masks(void) {
+  char name[128] = {0};
+  uint64_t isa = 0;
+  bool is_compatible = false;
+  EXPECT(hsa_isa_get_info_alt(found.isa, 1, name) == SUCCESS && hsa_isa_from_name(name, &isa) == SUCCESS);
+  EXPECT(hsa_isa_compatible(isa, found.isa, &is_compatible) == SUCCESS && is_compatible);
+  EXPECT(hsa_isa_from_name("amdgcn-amd-amdhsa--gfx1", &isa) == INVALID_ISA_NAME && hsa_isa_compatible(1, found.isa, &is_compatible) == INVALID_ISA);
+  amd_queue_t *queue = NULL;
+  uint32_t mask[2] = {9, 9}, wanted[2] = {1, 5}, none[1] = {2};
+  EXPECT(hsa_queue_create(found.gpu, 64, 0, NULL, NULL, UINT32_MAX, UINT32_MAX, &queue) == SUCCESS);
+  EXPECT(hsa_amd_queue_cu_get_mask(queue, 64, mask) == SUCCESS && mask[0] == 1 && mask[1] == 0);
+  EXPECT(hsa_amd_queue_cu_set_mask(queue, 64, wanted) == SUCCESS && hsa_amd_queue_cu_set_mask(queue, 0, NULL) == SUCCESS);
+  EXPECT(hsa_amd_queue_cu_set_mask(queue, 33, wanted) == INVALID_ARGUMENT && hsa_amd_queue_cu_set_mask(queue, 32, none) == INVALID_ARGUMENT);
+  EXPECT(hsa_amd_queue_cu_get_mask(queue, 0, mask) == INVALID_ARGUMENT);
+  EXPECT(hsa_queue_destroy(queue) == SUCCESS && hsa_amd_queue_cu_get_mask(queue, 32, mask) == INVALID_QUEUE);
+  EXPECT(hsa_amd_queue_cu_set_mask(queue, 0, NULL) == INVALID_QUEUE);
+}
+
 static void fork_child(void) {
   pid_t child = fork();
   if (child == 0) _exit(hsa_iterate_agents(take_agent, NULL) == NOT_INITIALIZED && hsa_init() == OUT_OF_RESOURCES ? 0 : 1);
@@ -410,6 +452,8 @@ int main(int argc, char **argv) {
     use_memory();
     lock_memory();
     use_signals();
+    use_groups();
+    use_isas_and_masks();
     load_code(argv[1]);
     run_kernels();
     fail_kernels();
