@@ -69,7 +69,13 @@ export {
   DriverRegistry,
   type OpenOptions,
 } from './devices/driver.ts';
-export { LogicalDevice, type SemaphoreParams } from './devices/logical-device.ts';
+export {
+  LogicalDevice,
+  QUEUE_CAPABILITIES,
+  type QueueCapability,
+  type QueueFamily,
+  type SemaphoreParams,
+} from './devices/logical-device.ts';
 export {
   type OperationTimes,
   PROFILE_DATA,

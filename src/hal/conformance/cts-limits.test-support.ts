@@ -50,6 +50,19 @@ export const AllocationBoundsTest: Group = {
 };
 
 export const DescriptionTest: Group = {
+  FamiliesSayWhatQueuesDo: ({ device, subject }) => {
+    const families = device.queueFamilies;
+    assert.deepEqual(
+      families.flatMap(({ queues }) => queues),
+      device.queues,
+    );
+    for (const { deviceOrdinal, queues, capabilities } of families) {
+      assert.ok(queues.every((queue) => queue.deviceOrdinal === deviceOrdinal));
+      assert.equal(capabilities.includes('dispatch'), device.physicalDevices[deviceOrdinal]!.executes);
+      const isGpu = subject.tags.includes('code-objects');
+      for (const each of ['dispatch-times', 'device-waits'] as const) assert.equal(capabilities.includes(each), isGpu);
+    }
+  },
   QueriesAndDescription: ({ device, subject }) => {
     const { physicalDevices, queues } = device;
     assert.equal(device.query('hal.device', 'concurrency'), queues.length);

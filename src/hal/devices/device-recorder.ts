@@ -99,6 +99,7 @@ export function recordDevice(device: LogicalDevice, tell: (call: RecordedCall) =
     queues,
     queue: (index?: number) => recorded(device.queue(index)),
     queuesOf: (ordinal: number) => device.queuesOf(ordinal).map(recorded),
+    queueFamilies: device.queueFamilies.map((family) => ({ ...family, queues: family.queues.map(recorded) })),
   });
 }
 

@@ -1,6 +1,7 @@
 /** A logical device (iree/hal/device.h): one or more physical ones, their memory, code and queues. */
 import type { AdvanceResult } from '../../device/device.ts';
 import type { DeviceBackend } from '../backend/backend.ts';
+import { type DeviceOperation, ordersOnDevice } from '../backend/order.ts';
 import { type PhysicalDeviceInfo, Topology } from '../backend/topology.ts';
 import type { CommandBuffer, CommandFinding } from '../commands/command-buffer.ts';
 import { CommandRecorder, type RecordOptions } from '../commands/recorder.ts';
@@ -50,6 +51,27 @@ export interface SemaphoreParams {
   /** Default `default`: the host may wait for it. */
   readonly flags?: FlagInput<SemaphoreFlag>;
   readonly label?: string;
+}
+
+/**
+ * What queues can do: `dispatch` runs code, `dispatch-times` tells when it did; `device-waits`: operations
+ * wait for others on the device, `device-transfers`: transfers are kernels and do so, too.
+ */
+export const QUEUE_CAPABILITIES = [
+  'transfer',
+  'host-call',
+  'dispatch',
+  'dispatch-times',
+  'device-waits',
+  'device-transfers',
+] as const;
+export type QueueCapability = (typeof QUEUE_CAPABILITIES)[number];
+
+/** Queues that can do the same. */
+export interface QueueFamily {
+  readonly deviceOrdinal: number;
+  readonly queues: readonly HalQueue[];
+  readonly capabilities: readonly QueueCapability[];
 }
 
 /** `using` stops what runs; `await using` lets what has begun end, and cancels the rest. */
@@ -108,6 +130,24 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   queuesOf(deviceOrdinal: number): readonly HalQueue[] {
     this.allocator.expectDevice(deviceOrdinal);
     return this.queues.filter((queue) => queue.deviceOrdinal === deviceOrdinal);
+  }
+
+  /** The queues of each physical device, which all can do the same, and what that is. */
+  get queueFamilies(): readonly QueueFamily[] {
+    return this.physicalDevices.map(({ executes }, deviceOrdinal) => {
+      const queues = this.queuesOf(deviceOrdinal);
+      const { backend } = queues[0]!;
+      const orders = (operation: DeviceOperation) => ordersOnDevice(backend) && backend.orders(operation);
+      const can: Readonly<Record<QueueCapability, boolean>> = {
+        transfer: true,
+        'host-call': true,
+        dispatch: executes,
+        'dispatch-times': this.#backend.measureDispatches !== undefined,
+        'device-waits': orders('dispatch'),
+        'device-transfers': orders('transfer'),
+      };
+      return { deviceOrdinal, queues, capabilities: QUEUE_CAPABILITIES.filter((each) => can[each]) };
+    });
   }
 
   /** See `HalAllocator.allocate`. */

@@ -16,6 +16,9 @@ class Chunks {
     this.chunks.push(chunk);
     this.calls.push('write');
   }
+  dropped(): void {
+    this.calls.push('dropped');
+  }
   end(): void {
     this.calls.push('end');
   }
@@ -124,6 +127,7 @@ test('one session at a time, on an idle device, of what it has; there may be too
   gate.signal(2);
   await next;
   await device.queue().barrier();
+  assert.deepEqual(sink.calls, ['begin', 'write', 'dropped'], 'said at once, and once');
   await session.flush();
   const [, { events, droppedCount, clocks }] = sink.chunks as [ProfileChunk, ProfileChunk];
   assert.deepEqual([events.length, droppedCount, clocks.length], [5, 3, 1]);

@@ -38,6 +38,8 @@ export interface ProfileSink {
   /** Before anything else. */
   begin?(device: DeviceDescription): void | Promise<void>;
   write(chunk: ProfileChunk): void | Promise<void>;
+  /** At once when the first event since the last chunk is dropped; it must not throw, nor submit anything. */
+  dropped?(): void;
   /** Behind the last chunk. */
   end?(): void | Promise<void>;
 }
@@ -182,7 +184,7 @@ export class ProfileSession implements AsyncDisposable {
 
   #add(event: ProfileEvent): void {
     if (this.#events.length < this.#capacity) this.#events.push(event);
-    else this.#droppedCount++;
+    else if (this.#droppedCount++ === 0) this.#sink.dropped?.();
   }
 
   /** Gives the sink what has happened. Throws what the sink throws; what it did not take comes again. */
