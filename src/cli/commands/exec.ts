@@ -219,11 +219,12 @@ function statisticsText({ statistics }: DeviceProcess, sums: KernelSums): string
     statisticsRow('programs with a GPU', String(applications)),
     statisticsRow(
       'all kernels',
-      ...[`${instructions} instructions`, `${waves} waves`, `${workgroups} workgroups`, tierShares(tiers)],
+      ...[`${instructions} instructions`, `${waves} waves`, `${workgroups} workgroups`],
+      ...(instructions > 0 ? [tierShares(tiers)] : []),
     ),
     ...(classes ? [statisticsRow('', instructionCounts(classes))] : []),
     statisticsRow('copies', String(copies.count), `${copies.bytes} bytes`),
-    statisticsRow('kernels', String(sums.rows.length), `${launches} launches`),
+    statisticsRow('kernels', String(sums.rows.length), `${launches} ${launches === 1 ? 'launch' : 'launches'}`),
     ...sums.rows.flatMap(kernelRows),
   ];
   return `${lines.join('\n')}\n`;

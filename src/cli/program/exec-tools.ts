@@ -29,11 +29,16 @@ export class ExecTools implements ToolResults {
   }
 
   get unmatched(): ToolSession['unmatched'] {
+    const names = [...new Set(this.#sessions.flatMap((session) => [...session.kernelNames]))];
+    if (names.length > 0 && !names.some((name) => this.#kernels.test(name)))
+      return this.#tools.map((use) => ({ use: { ...use, kernels: this.#kernels }, kernels: names }));
     return this.#sessions.flatMap(({ unmatched }) => unmatched);
   }
 }
 
 class ChosenKernels extends ToolSession implements ApplicationTools {
+  /** Of all code objects, with tools in them or not. */
+  readonly kernelNames = new Set<string>();
   readonly #kernels: RegExp;
 
   constructor(tools: readonly ChosenTool[], kernels: RegExp) {
@@ -44,6 +49,7 @@ class ChosenKernels extends ToolSession implements ApplicationTools {
   override instrument<I extends Image>(image: I): I {
     const isChosen = (name: string): boolean => this.#kernels.test(name);
     const { kernels } = parseCodeObject(image.bytes, image.name);
+    for (const { name } of kernels) this.kernelNames.add(name);
     if (!kernels.some(({ name }) => isChosen(name))) return image;
     if (kernels.every(({ name }) => isChosen(name))) return super.instrument(image);
     return { ...image, bytes: this.rewrite(image, { isChosen }).bytes };
