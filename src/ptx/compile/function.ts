@@ -116,7 +116,8 @@ class FunctionCompiler {
     });
     const forms = blocks.flatMap(({ code }) => code.map(({ form }) => form));
     const givesWay = forms.some(mayLook);
-    const hasTurns = givesWay || forms.some(({ row }) => row.meeting !== undefined);
+    const hasTurns =
+      givesWay || forms.some(({ row }) => row.meeting !== undefined || row.expansion === 'votingBarrier');
     const { linear, allocation } = this.#allocated(linearize(this.#parts({ givesWay, hasTurns }), blocks));
     const frameBytes = this.#frame.sizeBytes;
     const hasOpenStack = this.#frame.top !== undefined || blocks.some(({ isCall }) => isCall);

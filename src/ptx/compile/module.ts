@@ -14,7 +14,7 @@ import { compileFunction, type EntryParameter, kernelParameters } from './functi
 import { KERNEL_HEADER_BYTES, type KernelHeader, writeKernelHeader } from './kernel-header.ts';
 import type { PlacedLine } from './place.ts';
 import type { NamePlace } from './scope.ts';
-import { SharedLayout, type SharedModule } from './shared-layout.ts';
+import { SharedLayout, type SharedModule, VOTES } from './shared-layout.ts';
 import { callSignature, variableExtent } from './signature.ts';
 
 /** A place that holds the address of a symbol. `sizeBytes`: of the part of it that goes there. */
@@ -167,6 +167,8 @@ class ModuleCompiler {
     if (this.#module.addressSizeBits !== 64) {
       throw new WavewrightError('UNSUPPORTED', 'addresses of 32 bits', { file: this.#source.name });
     }
+    const { votesOffset } = this.#shared;
+    if (votesOffset !== undefined) this.#names.set(VOTES, { kind: 'shared', offset: votesOffset });
     for (const item of items) if (item.kind === 'variable') this.#declare(item);
     for (const item of items) if (item.kind === 'function') this.#declareFunction(item);
     for (const item of items) if (item.kind === 'alias') this.#declareAlias(item);

@@ -9,8 +9,9 @@ import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts
 import { callCode } from './calls.ts';
 import type { ScopedInstruction } from './flatten.ts';
 import type { Frame } from './frame.ts';
-import { constant, type Lir, type LirOperand, lir, type RegisterGuard } from './lir.ts';
+import { constant, type FunctionRegister, type Lir, type LirOperand, lir, type RegisterGuard } from './lir.ts';
 import { computedRegister, OperandReader } from './operands.ts';
+import { VOTES } from './shared-layout.ts';
 import { FRAME_ALIGNMENT } from './signature.ts';
 
 type Element = NameOperand | ConstantOperand;
@@ -108,7 +109,9 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
   const found: LirOperand[] = [];
   let next = 0;
   let pair: string | undefined;
+  let needed = form.row.operands.filter(isNeeded).length;
   for (const spec of form.row.operands) {
+    if (isNeeded(spec)) needed--;
     if (spec.isCarry) {
       found.push(PLACES.carry);
       continue;
@@ -120,7 +123,7 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
       found.push(name ? reader.write(name, typeOf(spec, form.modifiers), true) : constant(0));
       continue;
     }
-    if (spec.isOptional && given[next] === undefined) {
+    if (spec.isOptional && given.length - next <= needed) {
       found.push(constant(0));
       continue;
     }
@@ -133,6 +136,9 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
   if (pair !== undefined) reader.fail(offset, 'a second destination');
   return found;
 }
+
+/** Whether the text must have it as an operand of its own. */
+const isNeeded = ({ isCarry, isPair, isOptional }: OperandRule): boolean => !isCarry && !isPair && !isOptional;
 
 function machineOperands(context: Context, form: Form, spec: OperandRule, operand: PtxOperand): readonly LirOperand[] {
   const { reader } = context;
@@ -164,15 +170,43 @@ function opposite({ before, scoped, reader }: Context, value: LirOperand, type: 
   return register;
 }
 
+/** All threads of the block that have not ended wait for each other, whatever number the barrier has. */
+function barrier({ source, scoped, guard }: Context, number: LirOperand): Lir {
+  const { operands, opcode, offset } = scoped.instruction;
+  const whole = scoped.form.row.expansion === 'barrier' ? 1 : 3;
+  if (operands.length > whole) throw source.error(offset, `'${opcode}' of some threads`, 'UNSUPPORTED');
+  if (guard) throw source.error(offset, `a guard of '${opcode}'`, 'UNSUPPORTED');
+  if (number.kind === 'constant' && number.value > 15n) {
+    throw source.error(offset, `barrier ${number.value}, at most 15`);
+  }
+  return lir('wave_bar', [], offset);
+}
+
 type Expand = (context: Context, operands: readonly LirOperand[]) => Lir[];
 
 const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
-  barrier: ({ source, scoped }, [number]) => {
-    const { offset } = scoped.instruction;
-    if (number?.kind !== 'constant' || number.value !== 0n) {
-      throw source.error(offset, 'barriers other than number 0', 'UNSUPPORTED');
-    }
-    return [lir('wave_bar', [], offset)];
+  barrier: (context, [number]) => [barrier(context, number!)],
+  // The votes of all barriers are counted in one place: what was there before is no vote of this one.
+  votingBarrier: (context, [to, number, , predicate]) => {
+    const { scope, form, instruction } = context.scoped;
+    const { offset } = instruction;
+    const { op } = form.modifiers;
+    const place = scope.find(VOTES);
+    const votes = [constant(0), constant(place?.kind === 'shared' ? place.offset : 0)];
+    const [before, own, sum] = [0, 1, 2].map(() => scope.temporary('b32').register) as FunctionRegister[];
+    const [yes, no] = op === 'and' ? [0, 1] : [1, 0];
+    return [
+      lir('ld.volatile.shared.u32', [before!, ...votes], offset),
+      ...whenAll([barrier(context, number!)], WAITS.here),
+      lir('selp.u32', [own!, constant(yes), constant(no), predicate!], offset),
+      lir('red.shared.add.u32', [...votes, own!], offset),
+      ...whenAll([barrier(context, number!)], WAITS.here),
+      lir('ld.volatile.shared.u32', [sum!, ...votes], offset),
+      lir('sub.u32', [op === 'popc' ? to! : sum!, sum!, before!], offset),
+      ...(op === 'popc'
+        ? []
+        : [lir(`setp.${op === 'and' ? 'eq' : 'ne'}.u32`, [to!, constant(0), sum!, constant(0)], offset)]),
+    ];
   },
   meet: ({ scoped }) => [lir('wave_meet', [], scoped.instruction.offset)],
   // Where others wait for their turn, they have it first.

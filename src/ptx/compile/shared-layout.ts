@@ -6,6 +6,7 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { PtxFunction, PtxModule, Statement, Variable } from '../text/syntax.ts';
 import { variableExtent } from './signature.ts';
@@ -21,6 +22,8 @@ const MAX_SHARED_BYTES = 65_536;
 export class SharedLayout {
   readonly #offsets = new Map<Variable, number>();
   readonly #kernelEnds = new Map<PtxFunction, number>();
+  /** Where votes at barriers are counted, if there are some. */
+  readonly votesOffset: number | undefined;
   /** Where dynamic memory begins, if a variable names it. */
   readonly #dynamicStart: number | undefined;
 
@@ -30,7 +33,9 @@ export class SharedLayout {
     const variables = items.flatMap(({ source, item }) =>
       item.kind === 'variable' && isShared(item) ? [{ source, variable: item }] : [],
     );
-    let common = 0;
+    const hasVotes = items.some(({ item }) => item.kind === 'function' && votesAtBarriers(item.body ?? []));
+    this.votesOffset = hasVotes ? 0 : undefined;
+    let common = hasVotes ? VOTES_BYTES : 0;
     for (const { source, variable } of variables) if (!isExtern(variable)) common = this.#put(variable, common, source);
     for (const { source, item } of items) {
       if (item.kind === 'function' && !item.isEntry) common = this.#place(item.body ?? [], common, source);
@@ -99,6 +104,16 @@ export class SharedLayout {
     throw new WavewrightError('LIMIT_EXCEEDED', `${what} are supported`, { file });
   }
 }
+
+/** The name of that place, which no text can have. */
+export const VOTES = 'votes at barriers';
+const VOTES_BYTES = 4;
+
+const votesAtBarriers = (statements: readonly Statement[]): boolean =>
+  statements.some((statement) => {
+    if (statement.kind === 'block') return votesAtBarriers(statement.statements);
+    return statement.kind === 'instruction' && formOf(statement.opcode)?.row.expansion === 'votingBarrier';
+  });
 
 const isShared = ({ space }: Variable): boolean => space.startsWith('.shared');
 const isExtern = ({ linkage }: Variable): boolean => linkage === '.extern';

@@ -124,6 +124,7 @@ const CONDITIONAL = { ...CONTROL, control: 'conditional' } as const;
 
 /** PTX ISA, "bar, barrier": without `.aligned` threads of a warp may come to different instructions. */
 const ALIGNED_BARRIER = { className: 'control', expansion: 'barrier', meeting: { members: 'all' } } as const;
+const VOTING_BARRIER = { className: 'control', expansion: 'votingBarrier' } as const;
 
 // biome-ignore format: one row per line
 export const CONTROL_ROWS: readonly PtxRow[] = [
@@ -163,7 +164,11 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('griddepcontrol', '.action=launch_dependents|wait', '', nothing, { className: 'control' }),
   ptxRow('setmaxnreg', '.action=inc|dec.sync.aligned.u32', 'u32', nothing, { className: 'control' }),
   ptxRow('nanosleep', '.u32', 'u32', nothing, { className: 'control', expansion: 'nap' }),
-  ptxRow('bar', '.cta?.sync', 'u32', nothing, ALIGNED_BARRIER),
-  ptxRow('barrier', '.cta?.sync.aligned', 'u32', nothing, ALIGNED_BARRIER),
-  ptxRow('barrier', '.cta?.sync', 'u32', nothing, { ...ALIGNED_BARRIER, meeting: { members: 'all', isAnywhere: true } }),
+  ptxRow('bar', '.cta?.sync', 'u32 u32?', nothing, ALIGNED_BARRIER),
+  ptxRow('barrier', '.cta?.sync.aligned', 'u32 u32?', nothing, ALIGNED_BARRIER),
+  ptxRow('barrier', '.cta?.sync', 'u32 u32?', nothing, { ...ALIGNED_BARRIER, meeting: { members: 'all', isAnywhere: true } }),
+  ptxRow('bar', '.cta?.red.op=popc.type=u32', '=type u32 u32? pred', nothing, VOTING_BARRIER),
+  ptxRow('bar', '.cta?.red.op=and|or.type=pred', '=type u32 u32? pred', nothing, VOTING_BARRIER),
+  ptxRow('barrier', '.cta?.red.op=popc.aligned?.type=u32', '=type u32 u32? pred', nothing, VOTING_BARRIER),
+  ptxRow('barrier', '.cta?.red.op=and|or.aligned?.type=pred', '=type u32 u32? pred', nothing, VOTING_BARRIER),
 ];

@@ -16,6 +16,7 @@ export type FunctionFlow = 'branch' | 'indexed' | 'return' | 'exit' | 'call';
 export type Expansion =
   | 'barrier'
   | 'meet'
+  | 'votingBarrier'
   | 'nap'
   | 'vote'
   | 'move'

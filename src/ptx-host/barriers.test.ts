@@ -1,0 +1,107 @@
+/** Barriers of blocks: their numbers, and what threads find out at them. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WavewrightError } from '../base/errors.ts';
+import { kernelText, outcomesOf, output, runOn, u32, WAYS } from './ptx-runs.test-support.ts';
+
+const DECLARATIONS = '.shared .align 4 .b32 tile[128];';
+
+test('threads come to barriers of any number, and see what others stored before', async () => {
+  const body = `
+    mov.u32 %r9, tile;
+    mad.lo.u32 %r10, %r2, 4, %r9;
+    st.shared.u32 [%r10], %r2;
+    bar.sync 3;
+    sub.u32 %r11, 99, %r2;
+    mad.lo.u32 %r10, %r11, 4, %r9;
+    ld.shared.u32 %r12, [%r10];
+    barrier.cta.sync.aligned 15;
+    st.shared.u32 [%r10], 7;
+    mov.u32 %r13, 2;
+    bar.cta.sync %r13;
+    ld.shared.u32 %r14, [%r10];
+    mad.lo.u32 %r12, %r14, 1000, %r12;
+    st.global.u32 [%out], %r12;`;
+  const found = await outcomesOf(body, { declarations: DECLARATIONS, threads: 100 });
+  assert.deepEqual(
+    found,
+    Array.from({ length: 100 }, (_, i) => BigInt(7000 + 99 - i)),
+  );
+});
+
+test('votes at barriers, again and again, by warps that are not full, while others have ended', async () => {
+  const body = `
+    setp.ge.u32 %p1, %r2, 96;
+    @%p1 ret;
+    mov.u32 %r9, 0;
+    mov.u32 %r10, 0;
+  next:
+    rem.u32 %r11, %r2, 5;
+    setp.eq.u32 %p2, %r11, %r9;
+    bar.red.popc.u32 %r12, 1, %p2;
+    setp.lt.u32 %p3, %r2, 70;
+    barrier.red.and.pred %p4, 0, %p3;
+    barrier.cta.red.or.aligned.pred %p5, 2, !%p3;
+    bar.red.and.pred %p6, 0, !%p1;
+    bar.red.or.pred %p7, 1, %p1;
+    mad.lo.u32 %r10, %r10, 100, %r12;
+    selp.u32 %r13, 1, 0, %p4;
+    selp.u32 %r14, 2, 0, %p5;
+    selp.u32 %r15, 4, 0, %p6;
+    selp.u32 %r16, 8, 0, %p7;
+    add.u32 %r13, %r13, %r14;
+    add.u32 %r15, %r15, %r16;
+    add.u32 %r17, %r13, %r15;
+    add.u32 %r9, %r9, 1;
+    setp.lt.u32 %p2, %r9, 3;
+    @%p2 bra next;
+    mad.lo.u32 %r10, %r10, 100, %r17;
+    st.global.u32 [%out], %r10;`;
+  const found = await outcomesOf(body, { threads: 110 });
+  const counts = [0, 1, 2].map((kind) => Array.from({ length: 96 }, (_, i) => i % 5).filter((i) => i === kind).length);
+  const all = BigInt(((counts[0]! * 100 + counts[1]!) * 100 + counts[2]!) * 100 + 2 + 4);
+  assert.deepEqual(
+    found,
+    Array.from({ length: 110 }, (_, i) => (i < 96 ? all : 0n)),
+  );
+});
+
+test('lanes that came to a vote from different calls of a function vote together', async () => {
+  const declarations = `
+    .func (.reg .b32 count) ask(.reg .b32 x) {
+      .reg .pred %q;
+      setp.gt.u32 %q, x, 9;
+      bar.red.popc.u32 count, 0, %q;
+      ret;
+    }`;
+  const body = `
+    and.b32 %r9, %r2, 1;
+    setp.eq.u32 %p1, %r9, 0;
+    @%p1 bra even;
+    call (%r10), ask, (%r2);
+    bra done;
+  even:
+    call (%r10), ask, (%r2);
+  done:
+    st.global.u32 [%out], %r10;`;
+  const found = await outcomesOf(body, { declarations, threads: 64 });
+  assert.deepEqual(new Set(found), new Set([54n]));
+});
+
+test('what is not there is refused with its line', async () => {
+  for (const [line, code] of [
+    ['bar.sync 1, 64;', 'UNSUPPORTED'],
+    ['bar.red.popc.u32 %r9, 1, 64, %p1;', 'UNSUPPORTED'],
+    ['bar.arrive 1, 64;', 'UNSUPPORTED'],
+    ['@%p1 bar.sync 1;', 'UNSUPPORTED'],
+    ['bar.sync 16;', 'BAD_INPUT'],
+    ['bar.red.and.pred %p2, 1;', 'BAD_INPUT'],
+  ] as const) {
+    const texts = [{ text: kernelText(`\n${line}`), name: 'k.ptx' }];
+    await assert.rejects(
+      runOn(WAYS['T0']!, { texts, args: [output(8), output(8), u32(1)], grid: [1], workgroup: [1] }),
+      (error) => error instanceof WavewrightError && error.code === code && /k\.ptx:2\d/.test(error.message),
+      line,
+    );
+  }
+});
