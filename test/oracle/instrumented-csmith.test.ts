@@ -16,14 +16,15 @@ import type { ProgramImage } from './program-runs.ts';
 import { instructionsOf, runNative, testWithTools } from './program-tools.ts';
 
 const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
-const COUNT = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 60 : 6;
+const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
+const COUNT = IS_FULL ? 60 : 6;
 const LEVELS: readonly Level[] = ['O0', 'O1', 'O2', 'O3', 'Os'];
 const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'];
 /** Larger programs take long to rewrite, several times over. */
 const SMALL = ['--concise', '--max-funcs', '3', '--max-block-depth', '2'];
-const MAX_IMAGE_BYTES = 250_000;
+const MAX_IMAGE_BYTES = IS_FULL ? 250_000 : 100_000;
 /** Those that do more take minutes on the reference executor. */
-const MAX_INSTRUCTIONS = 1_000_000;
+const MAX_INSTRUCTIONS = IS_FULL ? 1_000_000 : 400_000;
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 const SEED_STEP = 1000;
 const execute = promisify(execFile);

@@ -10,6 +10,7 @@ import type { OperandDword, Value, ValueOf } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { HookBuilder, HookCondition, HookOperator, HookValue, ShiftOperator, Spread } from './hook.ts';
+import { isInline } from './pieces.ts';
 
 /** An access that an instruction makes in each of its active lanes. */
 export interface CodeAccess {
@@ -17,10 +18,12 @@ export interface CodeAccess {
   readonly space: 'global' | 'flat' | 'lds' | 'private';
   readonly sizeBytes: number;
   /**
-   * Where: a text that is the same for accesses whose addresses the same code computes. Undefined where a
-   * hook cannot compute it.
+   * Where: a text that is the same for accesses whose addresses the same code computes, but for `literals`.
+   * Undefined where a hook cannot compute it.
    */
   readonly place: string | undefined;
+  /** Dwords of offsets and the like that instructions have as literals, in the order of `place`. */
+  readonly literals: readonly number[];
   readonly instruction: Instruction;
   readonly address: Value;
   /** One of them is on where a lane makes the access; none: all lanes that are on do. */
@@ -61,17 +64,24 @@ export function accessesOfLanes(instruction: Instruction): readonly CodeAccess[]
       const own = predicatesOf(each);
       const begins = parts.filter((part) => part.leaf.kind === leaf.kind && part.args[0] === args[0]);
       const predicates = own.length > 0 ? [...own, ...begins.flatMap(predicatesOf)] : [];
-      const place = placeText([args[0]!, ...predicates], instruction);
+      const { text, literals } = placeOf([args[0]!, ...predicates], instruction);
       return {
         ...{ kind: leaf.kind, space: leaf.space, sizeBytes: leaf.sizeBytes },
-        ...{ place: place && `${leaf.space} ${place}`, instruction, address: args[0]!, predicates },
+        ...{ place: text && `${leaf.space} ${text}`, literals: literals.map(({ number }) => number) },
+        ...{ instruction, address: args[0]!, predicates },
       };
     });
 }
 
-/** In a hook before the instruction. Throws UNSUPPORTED for an access without a `place`. */
-export function placeIn(b: HookBuilder, { instruction, address, predicates }: CodeAccess): HookPlace {
+/**
+ * In a hook before the instruction. `firstLiteral`: the point's literals from this one on are those of the
+ * access, so that the code is for all accesses with its `place`; without it they are constants of the code.
+ * Throws UNSUPPORTED for an access without a `place`.
+ */
+export function placeIn(b: HookBuilder, access: CodeAccess, firstLiteral?: number): HookPlace {
+  const { instruction, address, predicates } = access;
   const translator = new Translator(b, instruction);
+  if (firstLiteral !== undefined) translator.nameLiterals([address, ...predicates], firstLiteral);
   const flags = predicates.map((predicate) => translator.narrow(predicate));
   const [first, ...others] = flags;
   const flag = first && others.reduce((all, each) => b.binary('or', all, each), first);
@@ -81,35 +91,53 @@ export function placeIn(b: HookBuilder, { instruction, address, predicates }: Co
   };
 }
 
-/** What the values are computed of; undefined where the translator does not know how. */
-function placeText(values: readonly Value[], instruction: Instruction): string | undefined {
+/** Dword `dword` of a value that is known, which instructions have as a literal. */
+interface LiteralDword {
+  readonly of: Value;
+  readonly dword: number;
+  readonly number: number;
+}
+
+/** What the values are computed of; no text where the translator does not know how. */
+function placeOf(
+  values: readonly Value[],
+  instruction: Instruction,
+): { readonly text: string | undefined; readonly literals: readonly LiteralDword[] } {
+  const constants = new Constants(instruction);
   const numbers = new Map<Value, number>();
   const parts: string[] = [];
+  const literals: LiteralDword[] = [];
   let isKnown = true;
   const visit = (value: Value): number => {
     let number = numbers.get(value);
     if (number !== undefined) return number;
     const { leaf, args } = value;
-    const of = args.map(visit);
-    isKnown &&= isTranslated(value, instruction);
-    const source = leaf.kind === 'operand' ? operandText(leaf.at, instruction) : leafText(value);
-    number = parts.push(`${source} ${of.join()}`) - 1;
+    const dwords = constants.dwordsOf(value);
+    if (dwords) {
+      const texts = dwords.map((each, dword) =>
+        isInline(each) ? `${each}` : `literal ${literals.push({ of: value, dword, number: each })}`,
+      );
+      number = parts.push(`constant ${texts.join(' ')}`) - 1;
+    } else {
+      const of = args.map(visit);
+      isKnown &&= isTranslated(value, instruction);
+      const source = leaf.kind === 'operand' ? operandText(leaf.at, instruction) : leafText(value);
+      number = parts.push(`${source} ${of.join()}`) - 1;
+    }
     numbers.set(value, number);
     return number;
   };
   const roots = values.map(visit);
-  return isKnown ? `${roots.join()}: ${parts.join('; ')}` : undefined;
+  return { text: isKnown ? `${roots.join()}: ${parts.join('; ')}` : undefined, literals };
 }
 
-function leafText({ leaf, type }: Value): string {
-  if (leaf.kind === 'const') return `${leaf.value} ${type}`;
+function leafText({ leaf }: Value): string {
   if (leaf.kind === 'pure') return leaf.op;
   return leaf.kind === 'state' ? leaf.slot : leaf.kind;
 }
 
 function operandText({ operand: index, dword }: OperandDword, instruction: Instruction): string {
   const operand = instruction.operand(index);
-  if (operand.kind === 'constant') return `${constantDword(operand.value, dword)}`;
   if (!('register' in operand)) return operand.kind;
   const isAccumulator = operand.kind === 'vector' && operand.accumulator;
   return `${isAccumulator ? 'accumulator' : operand.kind} ${operand.register + dword}`;
@@ -175,16 +203,65 @@ function product(b: HookBuilder, x: Wide, y: Wide): Wide {
   return b.pack(b.multiply(...low), b.binary('add', b.multiplyHigh(...low), crossed));
 }
 
+/** What the constants of an instruction alone make. */
+class Constants {
+  readonly #instruction: Instruction;
+  readonly #known = new Map<Value, Evaluated | undefined>();
+
+  constructor(instruction: Instruction) {
+    this.#instruction = instruction;
+  }
+
+  /** As numbers with a sign; undefined for a value that is none of them. */
+  dwordsOf(value: Value): readonly number[] | undefined {
+    const constant = this.of(value);
+    if (constant === undefined) return undefined;
+    const dwords = value.type === 'i64' ? 2 : 1;
+    return Array.from({ length: dwords }, (_, i) => constantDword(BigInt(constant), i) | 0);
+  }
+
+  of(value: Value): Evaluated | undefined {
+    if (this.#known.has(value)) return this.#known.get(value);
+    const found = this.#evaluate(value);
+    this.#known.set(value, found);
+    return found;
+  }
+
+  #evaluate({ leaf, type, args }: Value): Evaluated | undefined {
+    if (leaf.kind === 'const') return fromConstant(leaf.value, type);
+    if (leaf.kind === 'operand') {
+      const operand = this.#instruction.operand(leaf.at.operand);
+      if (operand.kind === 'constant') return constantDword(operand.value, leaf.at.dword) | 0;
+      return operand.kind === 'off' || operand.kind === 'null' ? 0 : undefined;
+    }
+    if (leaf.kind !== 'pure') return undefined;
+    const known = args.map((arg) => this.of(arg)).filter((each) => each !== undefined);
+    if (known.length < args.length) return undefined;
+    // reason: the table erases signatures.
+    return (OPS[leaf.op].evaluate as (...each: readonly Evaluated[]) => Evaluated)(...known);
+  }
+}
+
 /** Values of ir to values of a hook: conditions have 32 bits, 0 or 1. */
 class Translator {
   readonly #b: HookBuilder;
   readonly #instruction: Instruction;
   readonly #known = new Map<Value, Narrow | Wide>();
-  readonly #constants = new Map<Value, Evaluated | undefined>();
+  readonly #constants: Constants;
+  /** By value, for its dwords: literals of the point. */
+  readonly #literals = new Map<Value, Map<number, number>>();
 
   constructor(b: HookBuilder, instruction: Instruction) {
     this.#b = b;
     this.#instruction = instruction;
+    this.#constants = new Constants(instruction);
+  }
+
+  /** What instructions have as literals is asked of the point, from its literal `first` on. */
+  nameLiterals(values: readonly Value[], first: number): void {
+    for (const [index, { of, dword }] of placeOf(values, this.#instruction).literals.entries()) {
+      this.#literals.set(of, (this.#literals.get(of) ?? new Map()).set(dword, first + index));
+    }
   }
 
   narrow(value: Value): Narrow {
@@ -214,34 +291,18 @@ class Translator {
     return found;
   }
 
-  /** What the operands' constants alone make. */
-  #constant(value: Value): Evaluated | undefined {
-    if (this.#constants.has(value)) return this.#constants.get(value);
-    const found = this.#evaluate(value);
-    this.#constants.set(value, found);
-    return found;
-  }
-
-  #evaluate({ leaf, type, args }: Value): Evaluated | undefined {
-    if (leaf.kind === 'const') return fromConstant(leaf.value, type);
-    if (leaf.kind === 'operand') {
-      const operand = this.#instruction.operand(leaf.at.operand);
-      if (operand.kind === 'constant') return constantDword(operand.value, leaf.at.dword) | 0;
-      return operand.kind === 'off' || operand.kind === 'null' ? 0 : undefined;
-    }
-    if (leaf.kind !== 'pure') return undefined;
-    const known = args.map((arg) => this.#constant(arg)).filter((each) => each !== undefined);
-    if (known.length < args.length) return undefined;
-    // reason: the table erases signatures.
-    return (OPS[leaf.op].evaluate as (...each: readonly Evaluated[]) => Evaluated)(...known);
-  }
-
   #translate(value: Value): Narrow | Wide {
     const { leaf } = value;
     const b = this.#b;
-    const constant = this.#constant(value);
-    if (constant !== undefined)
-      return value.type === 'i64' ? b.constant64(BigInt(constant)) : b.constant(Number(constant));
+    const known = this.#constants.dwordsOf(value);
+    if (known) {
+      const literals = this.#literals.get(value);
+      const [low, high] = known.map((number, dword) => {
+        const literal = literals?.get(dword);
+        return literal === undefined ? b.constant(number) : b.pointLiteral(literal);
+      });
+      return high ? b.pack(low!, high) : low!;
+    }
     switch (leaf.kind) {
       case 'operand':
         return this.#operand(leaf.at, value);
@@ -274,7 +335,7 @@ class Translator {
     const [x, y] = value.args;
     const isWide = op.startsWith('i64.');
     if (op === 'i32.add' || op === 'i64.add') {
-      const isZero = (addend: Value): boolean => Number(this.#constant(addend) ?? 1) === 0;
+      const isZero = (addend: Value): boolean => Number(this.#constants.of(addend) ?? 1) === 0;
       if (isZero(x!) || isZero(y!)) return this.#value(isZero(x!) ? y! : x!);
     }
     if (isOperator(op)) {

@@ -21,7 +21,7 @@ export const scalarPiece = (where: Where): Piece => ({ kind: 'scalar', where });
 export const vectorPiece = (where: Where): Piece => ({ kind: 'vector', where });
 
 /** Constants that need no literal (CDNA2 ISA 13.1, RDNA3 ISA 15.1). */
-const isInline = (value: number): boolean => value >= -16 && value <= 64;
+export const isInline = (value: number): boolean => value >= -16 && value <= 64;
 const needsLiteral = (piece: Piece): boolean =>
   piece.kind === 'literal' || (piece.kind === 'constant' && !isInline(piece.value));
 

@@ -232,7 +232,7 @@ function emitAddress(e: IntrinsicContext, { output }: IntrinsicCall): void {
     e.reject(`asks for the address, but the instruction ${refusal}`);
     return;
   }
-  e.dependsOn(`address ${first.place}`);
+  e.dependsOn(`address ${first.place} ${first.literals.join()}`);
   const { address } = keepingScc(e.b, (b) => placeIn(builderIn(b, copiesOf(e)), first));
   for (const [i, { isVector, from }] of sourcesOf(e.b, address).entries()) move(e, output[i], from, isVector);
 }

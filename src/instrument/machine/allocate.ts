@@ -4,12 +4,13 @@ import { REGISTER_WORDS, registerNumber, registerOf, registerSet } from '../../f
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PayloadCode } from '../layout/payload-code.ts';
+import { filesOf, isVcc, type PlanFiles, type Search } from './free-registers.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
-import { type FormOptions, type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
+import { type Borrowing, type FormOptions, type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
 import { MEMORY_HOME_DWORDS, type VectorHome } from './vector-homes.ts';
 
 /** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
@@ -34,15 +35,6 @@ export interface PayloadAllocation {
 export interface Refusal {
   readonly kind: 'refusal';
   readonly reason: string;
-}
-
-/** How far the search for registers goes: the first that is enough counts. */
-interface Search {
-  readonly limit: 'granted' | 'growable' | 'most';
-  readonly takesInFlight: boolean;
-  readonly borrowsFirstLanes: boolean;
-  readonly borrowsScalars: boolean;
-  readonly home: PayloadAllocation['home'];
 }
 
 const NO_BORROWING = { borrowsFirstLanes: false, borrowsScalars: false, home: 'none' } as const;
@@ -78,6 +70,9 @@ const SEARCHES: readonly Search[] = [
 
 const FIRST_VECTOR = registerNumber('vector', 0);
 const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
+const BARE: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
+/** Of a register that has none yet. */
+const NO_NUMBER = -1;
 const NO_WAITS: ReadonlyMap<WaitCounter, number> = new Map();
 
 /** A payload in registers, with what does not depend on the point. */
@@ -156,20 +151,51 @@ export class Allocator {
 
   /** With dead registers in place of live ones, as far as there are some; a text says why not at all. */
   #placeBorrowing(search: Search, forms: PayloadForms, options: FormOptions): Placed | string {
-    const whole = forms.form(options);
     const { borrowing } = options;
-    let found = this.#place(whole, search);
-    if (search.home === 'none' && !search.borrowsFirstLanes && !search.borrowsScalars) return found;
-    let spared: readonly number[] = [];
-    for (const register of whole.registers) {
-      if (!mayBorrow(register, borrowing) || this.#files[register.file].candidates.isEmpty) continue;
-      const more = [...spared, register.id];
-      const less = this.#place(forms.form({ ...options, borrowing: { ...borrowing, spared: more } }), search);
-      if (typeof less === 'string') continue;
-      found = less;
-      spared = more;
+    const { borrowsFirstLanes, borrowsScalars, home } = borrowing;
+    if (!borrowsFirstLanes && !borrowsScalars && !home) return this.#place(forms.form(options), search);
+    // Forms that keep much are large: most points for which there are none are known without them.
+    const why = this.#whyNone(forms.form({ ...options, borrowing: BARE }), search, borrowing);
+    if (why !== undefined) return why;
+    const whole = forms.form(options);
+    const found = this.#place(whole, search);
+    const dead = this.#deadFor(whole, borrowing);
+    const spared = whole.registers.filter((each, i) => mayBorrow(each, borrowing) && dead[i] !== NO_NUMBER);
+    if (spared.length === 0) return found;
+    const sparing = { ...borrowing, spared: spared.map(({ id }) => id) };
+    const less = this.#place(forms.form({ ...options, borrowing: sparing }), search);
+    return typeof less === 'string' ? found : less;
+  }
+
+  /** Why no form that borrows has registers, by the one that does not borrow; undefined: one may have. */
+  #whyNone(bare: PayloadForm, search: Search, borrowing: Borrowing): string | undefined {
+    this.#choose(bare, search);
+    const dead = this.#deadFor(bare, borrowing);
+    const isWithout = (_: VirtualRegister, index: number): boolean => dead[index] === NO_NUMBER;
+    const lacking = bare.registers.filter(isWithout);
+    const needed = lacking.find((each) => !mayBorrow(each, borrowing));
+    if (needed) return noneFor(needed);
+    if (search.home !== 'accumulators') return undefined;
+    const { accumulator } = this.#files;
+    accumulator.choose(search, bare);
+    return dwordsOf(lacking, 'vector') > accumulator.candidates.size ? 'no accumulator registers are free' : undefined;
+  }
+
+  /**
+   * Dead registers for those of a form whose files were chosen, NO_NUMBER where there is none: what may be
+   * live gets what the others leave.
+   */
+  #deadFor(form: PayloadForm, borrowing: Borrowing): readonly number[] {
+    const { registers } = form;
+    const numbers = registers.map(() => NO_NUMBER);
+    for (const isBorrowable of [false, true]) {
+      for (let index = 0; index < registers.length; index++) {
+        if (mayBorrow(registers[index]!, borrowing) !== isBorrowable) continue;
+        if (!this.#files[registers[index]!.file].candidates.isEmpty)
+          numbers[index] = this.#find(index, form, numbers, false);
+      }
     }
-    return found;
+    return numbers;
   }
 
   /** Undefined where there is none; calls keep what they need in memory of their own. */
@@ -206,23 +232,24 @@ export class Allocator {
     }
   }
 
-  /** The payload in registers, or why there are none. */
-  #place(form: PayloadForm, search: Search): Placed | string {
+  #choose(form: PayloadForm, search: Search): void {
     const { files } = form;
     for (let i = 0; i < files.length; i++) this.#files[files[i]!].choose(search, form);
-    const inMemory = search.home === 'memory' ? dwordsOf(form, 'vector') : 0;
+  }
+
+  /** The payload in registers, or why there are none. */
+  #place(form: PayloadForm, search: Search): Placed | string {
+    this.#choose(form, search);
+    const inMemory = search.home === 'memory' ? dwordsOf(form.registers, 'vector') : 0;
     if (inMemory > MEMORY_HOME_DWORDS) return `${inMemory} vector registers are more than memory is kept for`;
     const numbers = this.#numbers;
-    numbers.length = 0;
+    numbers.length = form.registers.length;
+    numbers.fill(NO_NUMBER);
     for (let index = 0; index < form.registers.length; index++) {
       const register = form.registers[index]!;
-      const number = this.#find(index, form, numbers);
-      if (number < 0) {
-        const { file, dwords, alignmentDwords } = register;
-        const group = dwords > 1 ? ` for a group of ${dwords} at a multiple of ${alignmentDwords}` : '';
-        return `no ${file} registers are free${group}`;
-      }
-      numbers.push(number);
+      const number = this.#find(index, form, numbers, mayBorrow(register, form.borrowing));
+      if (number === NO_NUMBER) return noneFor(register);
+      numbers[index] = number;
     }
     return this.#placedIn(form, numbers);
   }
@@ -240,11 +267,10 @@ export class Allocator {
     return placed;
   }
 
-  #find(index: number, { registers, conflicts, borrowing }: PayloadForm, numbers: ArrayLike<number>): number {
-    const register = registers[index]!;
-    const { file, dwords, alignmentDwords, writesOtherLanes } = register;
+  /** Beside those that have numbers; NO_NUMBER: there is none. */
+  #find(index: number, { registers, conflicts }: PayloadForm, numbers: readonly number[], isBorrowed: boolean): number {
+    const { file, dwords, alignmentDwords, writesOtherLanes } = registers[index]!;
     const found = this.#found;
-    const isBorrowed = mayBorrow(register, borrowing);
     const files = this.#files[file];
     found.copy(isBorrowed ? files.borrowable : files.candidates);
     if (writesOtherLanes && !isBorrowed) files.keepFreeInAll(found);
@@ -252,7 +278,8 @@ export class Allocator {
     for (let i = 0; i < others.length; i++) {
       const other = others[i]!;
       const first = numbers[other]!;
-      if (registers[other]!.file === file) found.removeRange(first, first + registers[other]!.dwords);
+      if (first !== NO_NUMBER && registers[other]!.file === file)
+        found.removeRange(first, first + registers[other]!.dwords);
     }
     return found.find(dwords, alignmentDwords);
   }
@@ -297,143 +324,12 @@ export class Allocator {
   }
 }
 
-const VCC = RegisterSet.range(SGPR_VCC_LO, SGPR_VCC_LO + 2);
-const isVcc = (file: PhysicalRange['file'], first: number): boolean => file === 'scalar' && VCC.has(first);
-
-/** What may be taken of a file for a form, whatever the point: the form's own ranges are left out. */
-interface FileMasks {
-  /** Those that the application uses: they may be taken where they are dead. */
-  readonly used: RegisterSet;
-  /** Those that it never uses. */
-  readonly additional: RegisterSet;
-  /** What of VCC may be taken where it is dead: for points that have nothing else to begin with. */
-  readonly vcc: RegisterSet;
-  /** Those that may be taken where what they have is kept elsewhere. */
-  readonly borrowable: RegisterSet;
+function noneFor({ file, dwords, alignmentDwords }: VirtualRegister): string {
+  const group = dwords > 1 ? ` for a group of ${dwords} at a multiple of ${alignmentDwords}` : '';
+  return `no ${file} registers are free${group}`;
 }
 
-/** Registers of a file at the point that is being looked at. */
-class FileSets {
-  /** Those that may be taken. */
-  readonly candidates = new RegisterSet();
-  /** Those that may be taken where what they have is kept elsewhere. */
-  readonly borrowable = new RegisterSet();
-  readonly #file: VirtualRegister['file'];
-  /** Of `LaneWords`. */
-  readonly #firstWord: number;
-  readonly #plan: RegisterPlan;
-  /** Those that the application never uses; it does not matter what the plan lets payloads have of them. */
-  readonly #unused: RegisterSet;
-  readonly #pending = new RegisterSet();
-  #isAnyPending = false;
-  readonly #masks: Readonly<Record<Search['limit'], Map<PayloadForm, FileMasks>>> = {
-    ...{ granted: new Map(), growable: new Map(), most: new Map() },
-  };
-  readonly #reserved = new RegisterSet();
-  #live: LaneWords | undefined;
-
-  constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
-    this.#file = file;
-    this.#firstWord = registerNumber(file, 0) / 32;
-    this.#plan = plan;
-    this.#unused = RegisterSet.range(plan[file].used, 256);
-    this.#addOwn(this.#reserved, plan.reserved);
-  }
-
-  read(live: LaneWords, isAllPending: boolean): void {
-    this.#live = live;
-    if (this.#isAnyPending) this.#pending.clear();
-    this.#isAnyPending = isAllPending;
-    if (!isAllPending) return;
-    this.#pending.addRange(0, this.#plan[this.#file].used);
-    if (this.#file === 'scalar') this.#pending.add(VCC);
-  }
-
-  addPending(register: number): void {
-    this.#pending.addAt(register);
-    this.#isAnyPending = true;
-  }
-
-  /**
-   * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or
-   * changes for the application are none.
-   */
-  choose({ limit, takesInFlight, borrowsFirstLanes, borrowsScalars, home }: Search, form: PayloadForm): void {
-    const masks = this.#masksOf(limit, form);
-    const { words } = this.#live!;
-    this.candidates.assignAbsent(words, this.#firstWord, masks.used);
-    this.candidates.add(masks.additional);
-    if (home !== 'none') this.candidates.addAbsent(words, this.#firstWord, masks.vcc);
-    const leavesPending = !takesInFlight && this.#isAnyPending;
-    if (leavesPending) this.candidates.remove(this.#pending);
-    if (!borrowsFirstLanes && !borrowsScalars && home === 'none') return;
-    this.borrowable.copy(masks.borrowable);
-    if (leavesPending) this.borrowable.remove(this.#pending);
-  }
-
-  /** Leaves those in a set that are free in lanes that are off, too. */
-  keepFreeInAll(set: RegisterSet): void {
-    const { words, wordCount } = this.#live!;
-    set.keepAbsent(words, wordCount + this.#firstWord, this.#unused);
-  }
-
-  #masksOf(limit: Search['limit'], form: PayloadForm): FileMasks {
-    const known = this.#masks[limit];
-    let masks = known.get(form);
-    if (!masks) {
-      masks = this.#findMasks(limit, form);
-      known.set(form, masks);
-    }
-    return masks;
-  }
-
-  #findMasks(limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): FileMasks {
-    const { used, granted, growable, most } = this.#plan[this.#file];
-    const ends = { granted, growable: Math.max(granted, growable), most: Math.max(granted, growable, most) };
-    // What all kernels can have that run the code; one of them may use more than others are launched with.
-    const end = ends[limit];
-    const taken = new RegisterSet();
-    taken.copy(this.#reserved);
-    this.#addOwn(taken, readsPhysical);
-    this.#addOwn(taken, writesPhysical);
-    const rangeOf = (first: number, behind: number): RegisterSet => {
-      const set = RegisterSet.range(first, behind);
-      set.remove(taken);
-      return set;
-    };
-    const vcc = new RegisterSet();
-    if (this.#file === 'scalar') vcc.copy(VCC);
-    vcc.remove(taken);
-    return {
-      ...{ used: rangeOf(0, Math.min(used, end)), additional: rangeOf(used, end), vcc, borrowable: rangeOf(0, end) },
-    };
-  }
-
-  /** Registers of this file. */
-  #addOwn(set: RegisterSet, ranges: readonly PhysicalRange[]): void {
-    for (const { file, first, dwords } of ranges) if (file === this.#file) set.addRange(first, first + dwords);
-  }
-}
-
-type PlanFiles = Readonly<Record<VirtualRegister['file'], FileSets>>;
-
-const filesOfPlans = new WeakMap<RegisterPlan, PlanFiles>();
-
-/** What they hold of a point lasts no longer than one allocation. */
-function filesOf(plan: RegisterPlan): PlanFiles {
-  let files = filesOfPlans.get(plan);
-  if (!files) {
-    files = {
-      scalar: new FileSets('scalar', plan),
-      vector: new FileSets('vector', plan),
-      accumulator: new FileSets('accumulator', plan),
-    };
-    filesOfPlans.set(plan, files);
-  }
-  return files;
-}
-
-const dwordsOf = ({ registers }: PayloadForm, file: VirtualRegister['file']): number =>
+const dwordsOf = (registers: readonly VirtualRegister[], file: VirtualRegister['file']): number =>
   registers.reduce((sum, each) => sum + (each.file === file ? each.dwords : 0), 0);
 
 function singleRegisters(set: bigint): PhysicalRange[] {

@@ -28,7 +28,7 @@ export interface PayloadForm {
   readonly registers: readonly VirtualRegister[];
   /** Those that registers are of. */
   readonly files: readonly VirtualRegister['file'][];
-  /** For each register those of the earlier ones that need other physical registers, by position. */
+  /** For each register those that need other physical registers, by position. */
   readonly conflicts: readonly (readonly number[])[];
   readonly readsPhysical: readonly PhysicalRange[];
   readonly writesPhysical: readonly PhysicalRange[];
@@ -184,7 +184,9 @@ function conflictsOf(
     for (const { register } of writes) {
       const a = registers.indexOf(register);
       for (let b = 0; b < registers.length; b++) {
-        if (a !== b && (bits[b]! & needed) !== 0n) matrix[Math.max(a, b)]!.add(Math.min(a, b));
+        if (a === b || (bits[b]! & needed) === 0n) continue;
+        matrix[a]!.add(b);
+        matrix[b]!.add(a);
       }
     }
   }

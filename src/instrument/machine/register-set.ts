@@ -18,6 +18,12 @@ export class RegisterSet {
     return this.#words.every((word) => word === 0);
   }
 
+  get size(): number {
+    let size = 0;
+    for (let register = 0; register < WORDS * WORD_BITS; register++) size += Number(this.has(register));
+    return size;
+  }
+
   clear(): void {
     this.#words.fill(0);
   }

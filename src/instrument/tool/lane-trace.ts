@@ -88,10 +88,22 @@ function writeRecords(
   });
 }
 
-/** With the trace that `code` was made for, the file says `what` the records of the point hold. */
-export const tracePoint = (code: HookCode, point: number, trace?: Trace, what = 'values'): PointHook => ({
+/** The point's number is its first literal. */
+const FIRST_OWN_LITERAL = 1;
+
+/**
+ * With the trace that `code` was made for, the file says `what` the records of the point hold. `literals`:
+ * the point's own, from the second on.
+ */
+export const tracePoint = (
+  code: HookCode,
+  point: number,
+  trace?: Trace,
+  what = 'values',
+  literals: readonly number[] = [],
+): PointHook => ({
   codes: [code],
-  literals: [point % MAX_POINTS],
+  literals: [point % MAX_POINTS, ...literals],
   ...(trace && { meaning: { symbol: trace.variable.symbol, index: point % MAX_POINTS, amount: what } }),
 });
 
@@ -175,7 +187,8 @@ export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: C
       }
       const hook = codes.get(place) ?? traceCode(trace, (b) => tracedAddress(b, access));
       codes.set(place, hook);
-      code.before(instruction, tracePoint(hook, points.length, trace, `address of a ${access.kind}`));
+      const what = `address of a ${access.kind}`;
+      code.before(instruction, tracePoint(hook, points.length, trace, what, access.literals));
       points.push({ instruction, access });
     }
   }
@@ -183,7 +196,7 @@ export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: C
 }
 
 function tracedAddress(b: HookBuilder, access: CodeAccess): Traced {
-  const { address, condition } = placeIn(b, access);
+  const { address, condition } = placeIn(b, access, FIRST_OWN_LITERAL);
   return { value: address, condition };
 }
 

@@ -1,0 +1,154 @@
+/** Physical registers of a kernel that payloads may have at a point, a file at a time. */
+import type { LaneWords } from '../../flow/lane-words.ts';
+import { registerNumber } from '../../flow/steps.ts';
+import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import type { PhysicalRange, VirtualRegister } from './machine-code.ts';
+import type { PayloadForm } from './payload-form.ts';
+import type { RegisterPlan } from './register-plan.ts';
+import { RegisterSet } from './register-set.ts';
+import type { VectorHome } from './vector-homes.ts';
+
+/** How far the search for registers goes: the first that is enough counts. */
+export interface Search {
+  readonly limit: 'granted' | 'growable' | 'most';
+  readonly takesInFlight: boolean;
+  readonly borrowsFirstLanes: boolean;
+  readonly borrowsScalars: boolean;
+  readonly home: 'none' | VectorHome['kind'];
+}
+
+const VCC = RegisterSet.range(SGPR_VCC_LO, SGPR_VCC_LO + 2);
+export const isVcc = (file: PhysicalRange['file'], first: number): boolean => file === 'scalar' && VCC.has(first);
+
+/** What may be taken of a file for a form, whatever the point: the form's own ranges are left out. */
+interface FileMasks {
+  /** Those that the application uses: they may be taken where they are dead. */
+  readonly used: RegisterSet;
+  /** Those that it never uses. */
+  readonly additional: RegisterSet;
+  /** What of VCC may be taken where it is dead: for points that have nothing else to begin with. */
+  readonly vcc: RegisterSet;
+  /** Those that may be taken where what they have is kept elsewhere. */
+  readonly borrowable: RegisterSet;
+}
+
+/** Registers of a file at the point that is being looked at. */
+export class FileSets {
+  /** Those that may be taken. */
+  readonly candidates = new RegisterSet();
+  /** Those that may be taken where what they have is kept elsewhere. */
+  readonly borrowable = new RegisterSet();
+  readonly #file: VirtualRegister['file'];
+  /** Of `LaneWords`. */
+  readonly #firstWord: number;
+  readonly #plan: RegisterPlan;
+  /** Those that the application never uses; it does not matter what the plan lets payloads have of them. */
+  readonly #unused: RegisterSet;
+  readonly #pending = new RegisterSet();
+  #isAnyPending = false;
+  readonly #masks: Readonly<Record<Search['limit'], Map<PayloadForm, FileMasks>>> = {
+    ...{ granted: new Map(), growable: new Map(), most: new Map() },
+  };
+  readonly #reserved = new RegisterSet();
+  #live: LaneWords | undefined;
+
+  constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
+    this.#file = file;
+    this.#firstWord = registerNumber(file, 0) / 32;
+    this.#plan = plan;
+    this.#unused = RegisterSet.range(plan[file].used, 256);
+    this.#addOwn(this.#reserved, plan.reserved);
+  }
+
+  read(live: LaneWords, isAllPending: boolean): void {
+    this.#live = live;
+    if (this.#isAnyPending) this.#pending.clear();
+    this.#isAnyPending = isAllPending;
+    if (!isAllPending) return;
+    this.#pending.addRange(0, this.#plan[this.#file].used);
+    if (this.#file === 'scalar') this.#pending.add(VCC);
+  }
+
+  addPending(register: number): void {
+    this.#pending.addAt(register);
+    this.#isAnyPending = true;
+  }
+
+  /**
+   * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or
+   * changes for the application are none.
+   */
+  choose({ limit, takesInFlight, borrowsFirstLanes, borrowsScalars, home }: Search, form: PayloadForm): void {
+    const masks = this.#masksOf(limit, form);
+    const { words } = this.#live!;
+    this.candidates.assignAbsent(words, this.#firstWord, masks.used);
+    this.candidates.add(masks.additional);
+    if (home !== 'none') this.candidates.addAbsent(words, this.#firstWord, masks.vcc);
+    const leavesPending = !takesInFlight && this.#isAnyPending;
+    if (leavesPending) this.candidates.remove(this.#pending);
+    if (!borrowsFirstLanes && !borrowsScalars && home === 'none') return;
+    this.borrowable.copy(masks.borrowable);
+    if (leavesPending) this.borrowable.remove(this.#pending);
+  }
+
+  /** Leaves those in a set that are free in lanes that are off, too. */
+  keepFreeInAll(set: RegisterSet): void {
+    const { words, wordCount } = this.#live!;
+    set.keepAbsent(words, wordCount + this.#firstWord, this.#unused);
+  }
+
+  #masksOf(limit: Search['limit'], form: PayloadForm): FileMasks {
+    const known = this.#masks[limit];
+    let masks = known.get(form);
+    if (!masks) {
+      masks = this.#findMasks(limit, form);
+      known.set(form, masks);
+    }
+    return masks;
+  }
+
+  #findMasks(limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): FileMasks {
+    const { used, granted, growable, most } = this.#plan[this.#file];
+    const ends = { granted, growable: Math.max(granted, growable), most: Math.max(granted, growable, most) };
+    // What all kernels can have that run the code; one of them may use more than others are launched with.
+    const end = ends[limit];
+    const taken = new RegisterSet();
+    taken.copy(this.#reserved);
+    this.#addOwn(taken, readsPhysical);
+    this.#addOwn(taken, writesPhysical);
+    const rangeOf = (first: number, behind: number): RegisterSet => {
+      const set = RegisterSet.range(first, behind);
+      set.remove(taken);
+      return set;
+    };
+    const vcc = new RegisterSet();
+    if (this.#file === 'scalar') vcc.copy(VCC);
+    vcc.remove(taken);
+    return {
+      ...{ used: rangeOf(0, Math.min(used, end)), additional: rangeOf(used, end), vcc, borrowable: rangeOf(0, end) },
+    };
+  }
+
+  /** Registers of this file. */
+  #addOwn(set: RegisterSet, ranges: readonly PhysicalRange[]): void {
+    for (const { file, first, dwords } of ranges) if (file === this.#file) set.addRange(first, first + dwords);
+  }
+}
+
+export type PlanFiles = Readonly<Record<VirtualRegister['file'], FileSets>>;
+
+const filesOfPlans = new WeakMap<RegisterPlan, PlanFiles>();
+
+/** What they hold of a point lasts no longer than one allocation. */
+export function filesOf(plan: RegisterPlan): PlanFiles {
+  let files = filesOfPlans.get(plan);
+  if (!files) {
+    files = {
+      scalar: new FileSets('scalar', plan),
+      vector: new FileSets('vector', plan),
+      accumulator: new FileSets('accumulator', plan),
+    };
+    filesOfPlans.set(plan, files);
+  }
+  return files;
+}
