@@ -8,6 +8,7 @@ import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
 import { Allocator, type PayloadAllocation, type Refusal } from './allocate.ts';
 import type { Payload } from './machine-code.ts';
 import { high, low, PayloadBuilder } from './payload-builder.ts';
+import { PayloadForms } from './payload-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 
 /** Registers as text: `s0-5 v3 a1`. */
@@ -217,6 +218,23 @@ test('dead registers are taken before live ones, which alone are kept', () => {
   assert.equal(result.home, 'memory');
   const stored = listing(result).filter((text) => /^scratch/.test(text));
   assert.deepEqual(stored, ['scratch_store_dword off, v0, s0', 'scratch_load_dword v0, off, s0']);
+});
+
+test('which registers are borrowed is found without a form for each of them', () => {
+  const b = builder();
+  const values = Array.from({ length: 24 }, () => b.vector());
+  for (const value of values) b.emit`v_mov_b32 ${value}, 1`;
+  for (const value of values) b.emit`v_add_u32 ${values[0]!}, ${values[0]!}, ${value}`;
+  const payload = b.payload();
+  const memory = { kind: 'memory', startBytes: 0, flatScratch: undefined } as const;
+  const pointCount = 20;
+  const allocator = new Allocator([payload], { ...plan(limits(16), limits(64)), memory });
+  for (let dead = 0; dead < pointCount; dead++) {
+    const result = allocator.allocate(point(`s0-5 v0-${dead}`)) as PayloadAllocation;
+    assert.equal(result.home, 'memory');
+  }
+  const { count } = PayloadForms.of(payload);
+  assert.ok(count <= 2 * pointCount, `${count} forms`);
 });
 
 test('where all may be in flight, registers that are live are kept behind a wait', () => {

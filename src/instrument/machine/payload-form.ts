@@ -84,6 +84,11 @@ export class PayloadForms {
     return form;
   }
 
+  /** How many were made: large ones for many points cost much memory. */
+  get count(): number {
+    return this.#forms.size;
+  }
+
   #around(kept: KeptRegisters | undefined): Payload {
     const { envelope } = this.#payload;
     if (!envelope || !kept) return this.#payload;
