@@ -86,7 +86,7 @@ export class PtxWriter {
     for (;;) {
       const form = this.#form();
       const isCommon =
-        form.row.meeting !== undefined || form.row.expansion === 'barrier' || form.row.className === 'warp';
+        form.row.meeting !== undefined || /barrier/i.test(form.row.expansion ?? '') || form.row.className === 'warp';
       if (isCommon && isDivergent) continue;
       const text = this.#text(form);
       if (text === undefined || this.#isRefused(form.opcode, text)) continue;
