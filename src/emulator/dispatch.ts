@@ -97,16 +97,17 @@ export class EmulatorDispatch {
   }
 
   /**
-   * Runs until `deadline` (milliseconds of the emulator's `now`), the end, or until every resident wave
-   * sleeps or is a worker's: then only time, the host and workers make progress.
+   * Runs for about `sliceMs` (of the emulator's `now`), to the end, or until every resident wave sleeps or is
+   * a worker's: then only time, the host and workers make progress.
    */
-  step(deadline: number): StepResult {
+  step(sliceMs: number): StepResult {
     const { now } = this.#emulator;
     const beginMs = now();
+    const deadline = beginMs + sliceMs;
     try {
       for (let nowMs = beginMs; this.state === 'running'; nowMs = now()) {
         if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
-        const turn = this.#scheduler.turn(deadline);
+        const turn = this.#scheduler.turn(deadline, sliceMs);
         if (turn === 'done' && !this.#team?.size) this.#finish('complete');
         else if (turn === 'waiting') return turn;
         else if (turn !== 'running' || now() >= deadline) return 'running';

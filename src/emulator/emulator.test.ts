@@ -152,6 +152,20 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     assert.equal(dispatch.state, 'cancelled');
   });
 
+  test(`${executor}: a short slice has as many instructions less, however many waves spin`, () => {
+    let nowMs = 0;
+    using rig = new EmulatorRig({ executor, compileThreshold: 0, now: () => (nowMs += 100) });
+    const dispatch = rig.start(LOOP, { gridSize: [1024, 1, 1], workgroupSize: [1024, 1, 1] });
+    const executedIn = (sliceMs: number): number => {
+      const before = dispatch.instructions;
+      rig.emulator.advance(sliceMs);
+      return dispatch.instructions - before;
+    };
+    const long = Array.from({ length: 16 }, () => executedIn(5)).at(-1)!;
+    const [short, next] = [executedIn(0.1), executedIn(5)];
+    assert.ok(short < long / 2 && next < long, `${short}, then ${next} in place of ${long}`);
+  });
+
   test(`${executor}: waves that only sleep are reported as waiting`, () => {
     using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     const dispatch = rig.start(SLEEP_LOOP, { gridSize: [512, 1, 1] });

@@ -131,7 +131,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     let result: 'idle' | 'running' | 'waiting' = 'idle';
     const share = sliceMs / Math.max(1, this.#dispatches.length);
     for (const dispatch of [...this.#dispatches]) {
-      const step = dispatch.step(this.now() + share);
+      const step = dispatch.step(share);
       if (step === 'done') this.#dispatches.splice(this.#dispatches.indexOf(dispatch), 1);
       else if (step === 'running' || result === 'idle') result = step;
     }

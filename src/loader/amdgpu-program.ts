@@ -122,8 +122,8 @@ class QueuedKernel implements StartedKernel {
     this.#before = queue.statistics;
   }
 
-  advance(): AdvanceResult {
-    return this.#runtime.progress();
+  advance(sliceMs: number): AdvanceResult {
+    return this.#runtime.progress(sliceMs);
   }
 
   get isComplete(): boolean {

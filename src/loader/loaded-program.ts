@@ -17,8 +17,8 @@ export interface ProgramKernel extends LaunchableKernel {
 
 /** A kernel that was started; `using` gives back what its launch took. */
 export interface StartedKernel extends Disposable {
-  /** Lets the device go on for a slice. */
-  advance(): AdvanceResult;
+  /** Lets the device go on for about so long. */
+  advance(sliceMs: number): AdvanceResult;
   readonly isComplete: boolean;
   /** Why it was stopped, where it was. */
   readonly error: WavewrightError | undefined;

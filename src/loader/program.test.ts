@@ -55,6 +55,30 @@ for (const generation of Object.values(GENERATIONS)) {
   });
 }
 
+test('slices of the device double from 0.1 ms to 5 ms, and are short again after a conversation', async () => {
+  const { promise, device } = await run({
+    start: function* (wave) {
+      for (let i = 0; i < 8; i++) yield 'running';
+      yield* wave.print('asks');
+      for (let i = 0; i < 3; i++) yield 'running';
+    },
+  });
+  const slices: (number | undefined)[] = [];
+  const advance = device.advance.bind(device);
+  Object.assign(device, {
+    advance: (sliceMs?: number) => {
+      slices.push(sliceMs);
+      return advance();
+    },
+  });
+  await promise;
+  const doubling = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5];
+  const first = slices.indexOf(5);
+  assert.deepEqual(slices.slice(first - 6, first + 2), doubling);
+  const afterwards = slices.slice(first);
+  assert.deepEqual(afterwards.slice(afterwards.indexOf(0.1)).slice(0, 2), [0.1, 0.2]);
+});
+
 test('the grid of _start and its hidden arguments are those that were asked for, the others are single', async () => {
   const { promise, device } = await run({
     start: function* ({ launch, memory }) {

@@ -54,6 +54,12 @@ export interface ProgramStatistics {
 const ABORT_STATUS = 134;
 const LOADING = 'while the program was loaded';
 /**
+ * A wave that asked for something may look again and again whether it is there, without ever sleeping, until
+ * its slice is over: slices are short after a conversation, and double from there.
+ */
+const FIRST_SLICE_MS = 0.1;
+const MAX_SLICE_MS = 5;
+/**
  * How often in a row every wave may wait for nothing that the server can give before the loop sleeps between
  * slices.
  */
@@ -256,8 +262,9 @@ class ProgramRun {
    * is served.
    */
   async #finish(name: string, running: StartedKernel): Promise<void> {
+    let sliceMs = FIRST_SLICE_MS;
     for (let waits = 0; ; ) {
-      const state = running.advance();
+      const state = running.advance(sliceMs);
       const complete = running.isComplete;
       const served = this.#server?.poll(complete) ?? 0;
       if (this.#host.terminated) {
@@ -267,6 +274,7 @@ class ProgramRun {
       if (running.error !== undefined) throw running.error;
       if (complete && served === 0) break;
       assert(complete || state !== 'idle', () => `kernel ${name} is neither running nor complete`);
+      sliceMs = served === 0 ? Math.min(2 * sliceMs, MAX_SLICE_MS) : FIRST_SLICE_MS;
       waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
       await this.#pause(name, state, waits);
     }

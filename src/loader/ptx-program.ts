@@ -113,8 +113,8 @@ class DispatchedKernel implements StartedKernel {
     this.#errorOf = errorOf;
   }
 
-  advance(): AdvanceResult {
-    return this.#device.advance();
+  advance(sliceMs: number): AdvanceResult {
+    return this.#device.advance(sliceMs);
   }
 
   get isComplete(): boolean {

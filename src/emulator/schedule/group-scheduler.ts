@@ -57,15 +57,12 @@ const LONG_RESIDENT = 4;
  * as are resident are admitted. An allocator looks 128 times at a word before it goes on without it.
  */
 const STALLS_BEFORE_ADMISSION = 256;
-/**
- * A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take
- * about 10 to 30.
- */
+/** A wave that sleeps before it ran so many instructions waits; loops that look at a word take 10 to 30. */
 const WAITING_INSTRUCTIONS = 64;
 
 /** A slice of an executor takes about so long. */
-const SLICE_US = 5000;
-/** The first slice is a so manieth of a full one. */
+const SLICE_MS = 5;
+/** The first slice is a so manieth of a full one, and none is shorter. */
 const FIRST_SLICES = 16;
 
 /**
@@ -177,11 +174,13 @@ export class GroupScheduler implements RecordHolder {
   }
 
   /**
-   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of the core's `now`) the next call
-   * goes on with the others. Throws WaveFault; `faulted` says where.
+   * Gives every resident workgroup a turn of about `sliceMs`; behind `deadline` (milliseconds of the core's
+   * `now`) the next call goes on with the others. Throws WaveFault; `faulted` says where.
    */
-  turn(deadline: number): TurnResult {
+  turn(deadline: number, sliceMs: number): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';
+    const part = Math.max(sliceMs / SLICE_MS, 1 / FIRST_SLICES);
+    this.#slice = Math.min(this.#slice, Math.floor(part * this.#executor.sliceInstructions));
     if (!this.#runRound(deadline)) return 'running';
     const round = this.#round;
     this.#stalls = round === 'waited' ? this.#stalls + 1 : 0;
@@ -289,7 +288,7 @@ export class GroupScheduler implements RecordHolder {
 
   /** What the host did for waves counts as the instructions that would have taken as long. */
   #chargeHost(slot: WorkgroupSlot): void {
-    const instructions = Math.ceil((this.#core.work.takeUs() * this.#executor.sliceInstructions) / SLICE_US);
+    const instructions = Math.ceil((this.#core.work.takeUs() * this.#executor.sliceInstructions) / (SLICE_MS * 1000));
     slot.set('limit', Math.max(0, slot.get('limit') - instructions));
   }
 

@@ -117,7 +117,7 @@ export class EmulatorWorker {
       this.#words.pass(this.#control.epoch);
       if (this.#control.generation !== this.#generation) this.#renew();
       const { wakes } = this.#control;
-      const turn = scheduler.turn(performance.now() + SLICE_MS);
+      const turn = scheduler.turn(performance.now() + SLICE_MS, SLICE_MS);
       this.#words.residents = scheduler.resident.map(({ group }) => group);
       if (turn === 'done') return;
       if (turn === 'running' || turn === 'asleep') {
