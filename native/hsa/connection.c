@@ -137,12 +137,12 @@ status_t call_words(uint32_t operation, const void *words, size_t words_bytes, v
   return call(operation, (request_t){words, words_bytes, NULL, 0}, reply, reply_bytes, NULL, NULL);
 }
 
-void notify(void) {
+void notify(uint32_t concerns) {
   /* Full barriers on both sides: who sleeps has said so before it looked at memory for the last time. */
   atomic_thread_fence(memory_order_seq_cst);
-  if (*control_word(CONTROL_WAITERS) != 0) {
+  if (concerns == CONCERNS_ALL || (concerns != 0 && *control_word(CONTROL_WAITERS) != 0)) {
     atomic_fetch_add(control_word(CONTROL_EPOCH), 1);
-    syscall(SYS_futex, control_word(CONTROL_EPOCH), FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, control_word(CONTROL_EPOCH), FUTEX_WAKE_BITSET, INT32_MAX, NULL, NULL, concerns);
   }
   if (*control_word(CONTROL_SLEEPING) != 0 && atomic_exchange(control_word(CONTROL_SLEEPING), 0) != 0) {
     send_message(OP_WAKE, (request_t){NULL, 0, NULL, 0});

@@ -255,7 +255,9 @@ static status_t submit(box_t box, uint32_t count, const uint64_t *dependencies, 
   }
   copy_t *entry = calloc(1, sizeof *entry + count * sizeof *dependencies);
   EXPECT(entry != NULL, OUT_OF_RESOURCES);
-  entry->watch = (watch_t){NULL, copy_is_due, run_copy, NULL, false};
+  uint32_t concerns = 0;
+  for (uint32_t i = 0; i < count; i++) concerns |= concern_of(dependencies[i]);
+  entry->watch = (watch_t){NULL, copy_is_due, run_copy, NULL, concerns, false};
   entry->box = box;
   entry->completion = completion;
   entry->count = count;

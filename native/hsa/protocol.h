@@ -40,7 +40,7 @@ enum {
   CONTROL_TRACE_READ = 12,
   CONTROL_TRACE_LOST = 14,
 };
-enum { TRACE_RECORDS = 65536 };
+enum { SIGNAL_CONCERNS = 31, TRACE_RECORDS = 65536 };
 typedef struct {
   uint64_t sequence;
   uint64_t begin_ns;

@@ -104,7 +104,7 @@ static status_t remember(amd_queue_t *memory, uint64_t agent, queue_callback_t c
   all_units(agent, queue->unit_mask);
   queues = queue;
   pthread_mutex_unlock(&lock);
-  *entry = (stop_watch_t){{NULL, queue_has_stopped, report_stop, memory, false}, memory, agent, callback, data};
+  *entry = (stop_watch_t){{NULL, queue_has_stopped, report_stop, memory, 0, false}, memory, agent, callback, data};
   return watch(WATCHER_HANDLERS, &entry->watch);
 }
 
@@ -149,7 +149,9 @@ EXPORT status_t hsa_queue_inactivate(amd_queue_t *queue) {
   EXPECT_INITIALIZED();
   EXPECT(is_queue(queue), INVALID_QUEUE);
   inactivate_queue_request_t request = {(uintptr_t)queue};
-  return call_words(OP_INACTIVATE_QUEUE, &request, sizeof request, NULL, 0);
+  status_t status = call_words(OP_INACTIVATE_QUEUE, &request, sizeof request, NULL, 0);
+  notify(CONCERNS_ALL);
+  return status;
 }
 
 EXPORT status_t hsa_amd_queue_set_priority(amd_queue_t *queue, uint32_t priority) {

@@ -46,8 +46,14 @@ HIDDEN void connection_forget(void);
 HIDDEN status_t call(uint32_t operation, request_t request, void *words, size_t words_bytes, void **tail, size_t *tail_bytes);
 /* As `call`, for messages without tails. */
 HIDDEN status_t call_words(uint32_t operation, const void *words, size_t words_bytes, void *reply, size_t reply_bytes);
-/* Memory that the device process or a waiting thread looks at has changed. */
-HIDDEN void notify(void);
+/*
+ * Memory that the device process looks at has changed, and signals that threads wait for: those whose concerns have a bit of these. To
+ * wake a thread costs many times what a look at a signal does.
+ */
+HIDDEN void notify(uint32_t concerns);
+#define CONCERNS_ALL UINT32_MAX
+/* What no signal concerns. */
+#define CONCERNS_OTHER (1u << SIGNAL_CONCERNS)
 /* The program can see that the device process is gone. */
 HIDDEN bool connection_is_lost(void);
 HIDDEN uint64_t arena_base(void);
@@ -101,10 +107,13 @@ HIDDEN void signals_reset(void);
 HIDDEN bool is_signal(uint64_t handle);
 HIDDEN int64_t signal_load(uint64_t handle);
 HIDDEN void signal_add(uint64_t handle, int64_t value);
+/* What a signal concerns. */
+HIDDEN uint32_t concern_of(uint64_t handle);
 /*
- * Sleeps until something was notified since `epoch` was read, or for `max_ns`. Ends the process when the device process is gone.
+ * Sleeps until something was notified since `epoch` was read that has one of the concerns, or for `max_ns`. Ends the process when the
+ * device process is gone.
  */
-HIDDEN void wait_for_change(uint32_t epoch, uint64_t max_ns);
+HIDDEN void wait_for_change(uint32_t epoch, uint64_t max_ns, uint32_t concerns);
 HIDDEN uint32_t current_epoch(void);
 
 /* trace.c */
@@ -131,6 +140,8 @@ struct watch {
   bool (*run)(watch_t *watch);
   /* Whose it is: watches of a queue go with the queue. */
   const void *owner;
+  /* Of the signals that it looks at; 0 for what always wakes everybody. */
+  uint32_t concerns;
   bool is_removed;
 };
 enum { WATCHER_HANDLERS, WATCHER_COPIES, WATCHER_COUNT };

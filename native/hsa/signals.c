@@ -13,8 +13,14 @@
 #include "runtime.h"
 
 enum { CHUNK_BYTES = 65536 };
-/* How long a waiting thread looks before it sleeps, and how long it sleeps before it makes sure that somebody is there to wait for. */
-enum { ACTIVE_NS = 60000, BLOCKED_NS = 5000, LOOKS_PER_TIME = 32, PATIENCE_NS = 200000000 };
+/*
+ * How long a waiting thread looks before it sleeps: as long as it takes to fall asleep and to be woken, on both sides, so that it never
+ * costs more than twice the better choice. Where it is not asked to be active it looks so long only if waits were as short of late.
+ */
+enum { SHORT_NS = 200000, BLOCKED_NS = 5000, LOOKS_PER_TIME = 32 };
+#define NS_PER_S 1000000000u
+/* How long it sleeps before it makes sure that somebody is there to wait for. */
+enum { PATIENCE_NS = 200000000 };
 enum { MAX_GROUP_SIGNALS = 1 << 20 };
 /* hsa_amd_signal_attribute_t. */
 enum { ATTRIBUTE_GPU_ONLY = 1, ATTRIBUTE_IPC = 2 };
@@ -124,9 +130,12 @@ static _Atomic int64_t *value_of(uint64_t handle) {
 
 int64_t signal_load(uint64_t handle) { return *value_of(handle); }
 
+/* A place in a signal's page, so that signals that were made together differ. */
+uint32_t concern_of(uint64_t handle) { return 1u << (handle / sizeof(amd_signal_t) % SIGNAL_CONCERNS); }
+
 void signal_add(uint64_t handle, int64_t value) {
   atomic_fetch_add(value_of(handle), value);
-  notify();
+  notify(concern_of(handle));
 }
 
 EXPORT status_t hsa_amd_signal_value_pointer(uint64_t signal, _Atomic int64_t **pointer) {
@@ -139,9 +148,10 @@ EXPORT status_t hsa_amd_signal_value_pointer(uint64_t signal, _Atomic int64_t **
 
 static void store(uint64_t handle, int64_t value) {
   trace_t bell = {0};
-  if (at(handle)->kind == SIGNAL_DOORBELL) bell = trace_begin(TRACED_doorbell, at(handle)->queue, (uint64_t)value);
+  bool is_doorbell = at(handle)->kind == SIGNAL_DOORBELL;
+  if (is_doorbell) bell = trace_begin(TRACED_doorbell, at(handle)->queue, (uint64_t)value);
   *value_of(handle) = value;
-  notify();
+  notify(is_doorbell ? 0 : concern_of(handle));
   trace_end(&bell);
 }
 
@@ -166,18 +176,18 @@ SILENT_STORE(screlease)
 #define CHANGE(name, function, order) \
   EXPORT void hsa_signal_##name##_##order(uint64_t signal, int64_t value) { \
     function(value_of(signal), value); \
-    notify(); \
+    notify(concern_of(signal)); \
   }
 #define EXCHANGE(order) \
   EXPORT int64_t hsa_signal_exchange_##order(uint64_t signal, int64_t value) { \
     int64_t old = atomic_exchange(value_of(signal), value); \
-    notify(); \
+    notify(concern_of(signal)); \
     return old; \
   }
 #define COMPARE_AND_SWAP(order) \
   EXPORT int64_t hsa_signal_cas_##order(uint64_t signal, int64_t expected, int64_t value) { \
     atomic_compare_exchange_strong(value_of(signal), &expected, value); \
-    notify(); \
+    notify(concern_of(signal)); \
     return expected; \
   }
 #define IN_ORDER(order) \
@@ -207,10 +217,11 @@ static bool condition_holds(uint32_t condition, int64_t value, int64_t compare) 
 
 uint32_t current_epoch(void) { return *control_word(CONTROL_EPOCH); }
 
-void wait_for_change(uint32_t epoch, uint64_t max_ns) {
+void wait_for_change(uint32_t epoch, uint64_t max_ns, uint32_t concerns) {
   bool is_patient = max_ns >= PATIENCE_NS;
-  struct timespec timeout = {0, is_patient ? PATIENCE_NS : (long)max_ns};
-  long result = syscall(SYS_futex, control_word(CONTROL_EPOCH), FUTEX_WAIT, epoch, &timeout, NULL, 0);
+  uint64_t end_ns = system_time_now() + (is_patient ? PATIENCE_NS : max_ns);
+  struct timespec end = {(time_t)(end_ns / NS_PER_S), (long)(end_ns % NS_PER_S)};
+  long result = syscall(SYS_futex, control_word(CONTROL_EPOCH), FUTEX_WAIT_BITSET, epoch, &end, NULL, concerns);
   if (result != 0 && is_patient && connection_is_lost()) runtime_lost("the device process ended");
 }
 
@@ -243,22 +254,33 @@ static uint32_t look_for(const group_t *group, uint64_t start_ns, uint64_t span_
   return found;
 }
 
-/* `timeout_ns`, in ticks of the system's clock, is a hint. */
-static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, uint32_t hint, int64_t *seen) {
-  uint32_t found = look(group, seen);
-  if (found != UINT32_MAX || timeout_ns == 0) return found;
-  uint64_t start = system_time_now();
-  found = look_for(group, start, hint == WAIT_ACTIVE ? ACTIVE_NS : BLOCKED_NS, seen);
-  if (found != UINT32_MAX) return found;
+static uint32_t sleep_for(const group_t *group, uint64_t start_ns, uint64_t timeout_ns, int64_t *seen) {
+  uint32_t found, concerns = 0;
+  for (uint32_t i = 0; i < group->count; i++) concerns |= concern_of(group->signals[i]);
   atomic_fetch_add(control_word(CONTROL_WAITERS), 1);
   for (;;) {
     uint32_t epoch = current_epoch();
     found = look(group, seen);
-    uint64_t passed = system_time_now() - start;
+    uint64_t passed = system_time_now() - start_ns;
     if (found != UINT32_MAX || passed >= timeout_ns) break;
-    wait_for_change(epoch, timeout_ns - passed);
+    wait_for_change(epoch, timeout_ns - passed, concerns);
   }
   atomic_fetch_sub(control_word(CONTROL_WAITERS), 1);
+  return found;
+}
+
+/* `timeout_ns`, in ticks of the system's clock, is a hint. */
+static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, uint32_t hint, int64_t *seen) {
+  /* What waits of this thread took of late, of the last ones most. */
+  static _Thread_local uint64_t late_ns = SHORT_NS;
+  uint32_t found = look(group, seen);
+  if (found != UINT32_MAX || timeout_ns == 0) return found;
+  uint64_t start = system_time_now();
+  uint64_t span_ns = hint == WAIT_ACTIVE || late_ns <= SHORT_NS ? SHORT_NS : BLOCKED_NS;
+  found = look_for(group, start, span_ns < timeout_ns ? span_ns : timeout_ns, seen);
+  if (found == UINT32_MAX) found = sleep_for(group, start, timeout_ns, seen);
+  uint64_t took_ns = system_time_now() - start;
+  late_ns = (3 * late_ns + (took_ns < 4 * SHORT_NS ? took_ns : 4 * SHORT_NS)) / 4;
   return found;
 }
 
@@ -393,7 +415,7 @@ static status_t add_handler(handler_watch_t wanted) {
   handler_watch_t *entry = malloc(sizeof *entry);
   EXPECT(entry != NULL, OUT_OF_RESOURCES);
   *entry = wanted;
-  entry->watch = (watch_t){NULL, handler_is_due, run_handler, NULL, false};
+  entry->watch = (watch_t){NULL, handler_is_due, run_handler, NULL, wanted.handler == NULL ? 0 : concern_of(wanted.signal), false};
   return watch(WATCHER_HANDLERS, &entry->watch);
 }
 

@@ -54,6 +54,13 @@ static bool run_due(watcher_t *own) {
   return false;
 }
 
+/* Called with the lock. */
+static uint32_t concerns_of(const watcher_t *own) {
+  uint32_t concerns = 0;
+  for (const watch_t *entry = own->first; entry != NULL; entry = entry->next) concerns |= entry->concerns;
+  return concerns;
+}
+
 static void *work(void *argument) {
   watcher_t *own = argument;
   pthread_mutex_lock(&own->lock);
@@ -62,12 +69,13 @@ static void *work(void *argument) {
       pthread_cond_wait(&own->changed, &own->lock);
       continue;
     }
-    atomic_fetch_add(control_word(CONTROL_WAITERS), 1);
+    uint32_t concerns = concerns_of(own), waiters = concerns == 0 ? 0 : 1;
+    atomic_fetch_add(control_word(CONTROL_WAITERS), waiters);
     uint32_t epoch = current_epoch();
     bool has_run = run_due(own);
     pthread_mutex_unlock(&own->lock);
-    if (!has_run && !own->is_ending) wait_for_change(epoch, UINT64_MAX);
-    atomic_fetch_sub(control_word(CONTROL_WAITERS), 1);
+    if (!has_run && !own->is_ending) wait_for_change(epoch, UINT64_MAX, concerns | CONCERNS_OTHER);
+    atomic_fetch_sub(control_word(CONTROL_WAITERS), waiters);
     pthread_mutex_lock(&own->lock);
   }
   pthread_mutex_unlock(&own->lock);
@@ -93,7 +101,7 @@ status_t watch(int watcher, watch_t *entry) {
   }
   pthread_mutex_unlock(&own->lock);
   /* It may sleep until something changes, and this did. */
-  if (status == SUCCESS) notify();
+  if (status == SUCCESS) notify(CONCERNS_ALL);
   return status;
 }
 
@@ -123,7 +131,7 @@ void watchers_stop(void) {
     pthread_cond_broadcast(&own->changed);
     pthread_mutex_unlock(&own->lock);
     if (has_thread) {
-      notify();
+      notify(CONCERNS_ALL);
       if (pthread_equal(own->thread, pthread_self())) pthread_detach(own->thread);
       else pthread_join(own->thread, NULL);
     }

@@ -12,6 +12,13 @@ const { existsSync } = process.getBuiltinModule('node:fs');
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGQUIT', 'SIGCONT', 'SIGWINCH'] as const;
 const SIGNAL_STATUS = 128;
 
+/**
+ * For HIP: what it copies from and to memory of the program goes through its staging buffers. Else it makes
+ * the program's pages the device's before a copy of a MiB or more, and back behind it, which costs more than
+ * the copy.
+ */
+const STAGED_COPIES = { GPU_PINNED_XFER_SIZE: '0' } as const;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The folder of the prebuilt library. Throws UNSUPPORTED where there is none. */
@@ -31,6 +38,7 @@ export function applicationVariables(
   return {
     LD_LIBRARY_PATH: others ? `${libraryFolder()}:${others}` : libraryFolder(),
     [SOCKET_VARIABLE]: socket,
+    ...(environment['GPU_PINNED_XFER_SIZE'] === undefined && STAGED_COPIES),
     ...(claimsImages && { [CLAIM_IMAGES_VARIABLE]: '1' }),
   };
 }

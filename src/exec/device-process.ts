@@ -13,6 +13,8 @@ import { type CopySums, Session, type SessionHost } from './session.ts';
 const SLICE_MS = 5;
 /** Applications that ask for something wait so long while others, or their own kernels, have work. */
 const TURN_MS = 1;
+/** A look at the sockets takes longer than one at doorbells: none is made so long after the last work. */
+const LOOK_MS = 0.05;
 /** How long it looks for work before it sleeps: launches come in rows. */
 const PATIENCE_MS = 0.3;
 /** Where all waves wait for the host, it is looked at in turns without a pause for so long. */
@@ -162,12 +164,16 @@ export class DeviceProcess implements AsyncDisposable {
     }
   }
 
-  /** Work without a look at the sockets, as long as there is some. */
+  /** Work without a look at the sockets, as long as there is some, or was just now. */
   #turn(): 'idle' | 'running' | 'waiting' {
     const begunMs = performance.now();
+    let activeMs = Number.NEGATIVE_INFINITY;
     for (;;) {
       const result = this.#advance();
-      if (result !== 'running' || performance.now() - begunMs >= TURN_MS) return result;
+      const now = performance.now();
+      if (result === 'running') activeMs = now;
+      if (now - begunMs >= TURN_MS) return result;
+      if (now - activeMs >= LOOK_MS) return activeMs < begunMs ? result : 'running';
     }
   }
 

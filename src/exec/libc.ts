@@ -27,7 +27,7 @@ const SO_PEERCRED = 17;
 const SCM_RIGHTS = 1;
 const MSG_NOSIGNAL = 0x4000;
 const SYS_FUTEX = 202n;
-const FUTEX_WAKE = 1n;
+const FUTEX_WAKE_BITSET = 10n;
 const ALL_WAITERS = 0x7fff_ffffn;
 
 export interface PeerCredentials {
@@ -102,9 +102,9 @@ export class LinuxCalls {
     if (this.#functions.sendmsg(socket, message, MSG_NOSIGNAL) !== 1n) throw failure('sendmsg');
   }
 
-  /** Wakes all threads, of all processes, that wait for the word to change. */
-  wake(address: bigint): void {
-    this.#functions.syscall(SYS_FUTEX, address, FUTEX_WAKE, ALL_WAITERS, 0n, 0n, 0n);
+  /** Wakes all threads, of all processes, that wait for the word to change, for one of these bits. */
+  wake(address: bigint, bits: number): void {
+    this.#functions.syscall(SYS_FUTEX, address, FUTEX_WAKE_BITSET, ALL_WAITERS, 0n, 0n, BigInt(bits >>> 0));
   }
 }
 

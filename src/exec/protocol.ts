@@ -105,6 +105,16 @@ export const CONTROL_WORDS = {
   traceLost: 14,
 } as const;
 
+/**
+ * Who waits says which signals concern it, as bits (FUTEX_WAIT_BITSET): a signal has one of so many. The next
+ * one is for everything else.
+ */
+export const SIGNAL_CONCERNS = 31;
+const SIGNAL_BYTES = 64n;
+
+/** The bit of the signal at an address. */
+export const concernOf = (signal: bigint): number => 1 << Number((signal / SIGNAL_BYTES) % BigInt(SIGNAL_CONCERNS));
+
 /** Records of the ring of traced calls, a power of two. */
 export const TRACE_RECORDS = 65_536;
 
@@ -219,7 +229,7 @@ export function protocolHeader(): string {
     '',
     ...enumeration('OP', numbers),
     ...enumeration('CONTROL', CONTROL_WORDS),
-    `enum { TRACE_RECORDS = ${TRACE_RECORDS} };`,
+    `enum { SIGNAL_CONCERNS = ${SIGNAL_CONCERNS}, TRACE_RECORDS = ${TRACE_RECORDS} };`,
     ...structure('trace', 'record', Object.keys(TRACE_WORDS)),
     'enum {',
     ...Object.keys(TRACED_CALLS).map((name, number) => `  TRACED_${name} = ${number},`),

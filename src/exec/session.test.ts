@@ -4,8 +4,17 @@ import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import { HSA_STATUS } from '../hsa/index.ts';
+import { PACKET, PACKET_TYPE, QUEUE, SIGNAL } from '../hsa/objects/layouts.ts';
 import { LinuxCalls } from './libc.ts';
-import { CONTROL_WORDS, LISTS, OPERATION_NAMES, OPERATIONS, type OperationName, SUBJECTS } from './protocol.ts';
+import {
+  CONTROL_WORDS,
+  concernOf,
+  LISTS,
+  OPERATION_NAMES,
+  OPERATIONS,
+  type OperationName,
+  SUBJECTS,
+} from './protocol.ts';
 import { Session } from './session.ts';
 
 const isHere = process.platform === 'linux' && process.arch === 'x64';
@@ -99,6 +108,61 @@ test('any requests have a status', { skip }, () => {
     { numRuns: 600 },
   );
   session!.advance(1);
+});
+
+test('completion signals wake whom they concern, and time everybody', { skip }, (t) => {
+  const woken: number[] = [];
+  const recording: LinuxCalls = Object.create(linux!, {
+    wake: { value: (_: bigint, bits: number) => woken.push(bits) },
+  });
+  for (const name of ['createMemoryFile', 'replacePages', 'addressOf'] as const) {
+    Object.defineProperty(recording, name, { value: linux![name].bind(linux!) });
+  }
+  let memory: DataView | undefined;
+  const host = {
+    linux: recording,
+    openDevice: (index: number) => {
+      const device = openDevice(index);
+      const address = device.memory.allocate(4096);
+      memory = new DataView(device.memory.view(address, 4096).buffer);
+      device.memory.free(address);
+      return device;
+    },
+    report: assert.fail,
+  };
+  using watched = new Session(host, () => {});
+  ask(watched, 'hello', HELLO);
+  const [signals] = ask(watched, 'allocate', { pool: BigInt(SUBJECTS.pool), sizeBytes: 4096n }).words;
+  const agent = BigInt(SUBJECTS.agent + 1);
+  const sizes = { privateSegmentBytes: 0xffff_ffffn, groupSegmentBytes: 0xffff_ffffn };
+  const [queue] = ask(watched, 'createQueue', { agent, sizePackets: 16n, type: 0n, ...sizes }).words;
+  const at = (address: bigint): number => Number(address & 0xffff_ffffn);
+  const pointer = (address: bigint): bigint => memory!.getBigUint64(at(address), true);
+  const nowMs = t.mock.method(performance, 'now', () => 1000);
+  const finish = (index: bigint, signal: bigint): void => {
+    const packet = at(pointer(queue! + BigInt(QUEUE.baseAddress)) + index * 64n);
+    memory!.setBigUint64(packet + PACKET.completionSignal, signal, true);
+    memory!.setUint16(packet, PACKET_TYPE.barrierAnd, true);
+    memory!.setBigUint64(
+      at(pointer(pointer(queue! + BigInt(QUEUE.doorbellSignal)) + BigInt(SIGNAL.value))),
+      index,
+      true,
+    );
+    watched.advance(1);
+  };
+  finish(0n, signals!);
+  assert.deepEqual(woken, [], 'nobody waits');
+  memory!.setInt32(4 * CONTROL_WORDS.waiters, 1, true);
+  watched.advance(1);
+  assert.deepEqual(woken.splice(0), [-1], 'the first time');
+  finish(1n, signals! + 64n);
+  assert.deepEqual(woken.splice(0), [concernOf(signals! + 64n)]);
+  assert.notEqual(concernOf(signals! + 64n), concernOf(signals!));
+  watched.advance(1);
+  assert.deepEqual(woken, []);
+  nowMs.mock.mockImplementation(() => 1001);
+  watched.advance(1);
+  assert.deepEqual(woken, [-1]);
 });
 
 test('who waits is woken, and who sleeps says so', { skip }, () => {

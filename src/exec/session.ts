@@ -30,7 +30,7 @@ import { Handles, knownRecords, symbolRecords } from './known-records.ts';
 import type { LinuxCalls } from './libc.ts';
 import { encodeFailure, encodeReply, type IncomingRequest, type OutgoingReply } from './messages.ts';
 import type { ApplicationObserver, LoadedImage } from './observer.ts';
-import { CONTROL_WORDS, type OperationName, PROTOCOL_VERSION, type Request } from './protocol.ts';
+import { CONTROL_WORDS, concernOf, type OperationName, PROTOCOL_VERSION, type Request } from './protocol.ts';
 import { ATTRIBUTE_LAYOUTS, encodeValue } from './records.ts';
 import { SharedArena } from './shared-arena.ts';
 import { SiblingDevice } from './sibling-device.ts';
@@ -43,6 +43,7 @@ const MAX_NAME_BYTES = 65_536;
 const PAGE_BYTES = 4096;
 /** Waiters look at what kernels may have changed at least so often. */
 const MAX_QUIET_MS = 0.5;
+const ALL_CONCERNS = -1;
 const NS_PER_S = 1_000_000_000n;
 /**
  * ROCm's driver aligns what has such a page to its size, and malloc of kernels relies on it: it finds the
@@ -88,8 +89,8 @@ export class Session implements Disposable {
   readonly #executables = new Map<bigint, Executable>();
   #nextExecutable = 1n;
   #codeObjectCount = 0;
-  /** Since waiters were woken last: a packet with a completion signal, or a queue that stopped. */
-  #hasCompleted = false;
+  /** Since waiters were woken last: whom completion signals concern, and whether a queue stopped. */
+  #completed = 0;
   #hasStopped = false;
   #wokenMs = 0;
   #clocks = { ticks: 0n, systemNs: 0n };
@@ -268,7 +269,7 @@ export class Session implements Disposable {
   }
 
   #tell(packet: FinishedPacket, { address: queue }: Queue): void {
-    if (packet.completionSignal !== 0n) this.#hasCompleted = true;
+    if (packet.completionSignal !== 0n) this.#completed |= concernOf(packet.completionSignal);
     const { onPacket, trace } = this.#observer;
     if (!onPacket && !trace) return;
     const { dispatch } = packet;
@@ -355,14 +356,16 @@ export class Session implements Disposable {
    */
   #wakeWaiters(result: AdvanceResult): void {
     const { control, address } = this.#arena!;
-    if (Atomics.load(control, CONTROL_WORDS.waiters) === 0) return;
+    const completed = this.#completed;
+    this.#completed = 0;
+    if (!this.#hasStopped && Atomics.load(control, CONTROL_WORDS.waiters) === 0) return;
     const now = performance.now();
     const isDue = result === 'waiting' || this.#hasStopped || now - this.#wokenMs >= MAX_QUIET_MS;
-    if (!this.#hasCompleted && !isDue) return;
-    this.#hasCompleted = this.#hasStopped = false;
-    this.#wokenMs = now;
+    if (completed === 0 && !isDue) return;
+    if (isDue) this.#wokenMs = now;
+    this.#hasStopped = false;
     Atomics.add(control, CONTROL_WORDS.epoch, 1);
-    this.#host.linux.wake(address + BigInt(4 * CONTROL_WORDS.epoch));
+    this.#host.linux.wake(address + BigInt(4 * CONTROL_WORDS.epoch), isDue ? ALL_CONCERNS : completed);
   }
 
   /** Says whether the device process sleeps: an application that has something to do then sends `wake`. */

@@ -90,7 +90,10 @@ for (const sanitizer of ['address,undefined', 'thread']) {
 test('programs that something else starts find the device process by their environment', async () => {
   const server = spawn(process.execPath, [LAUNCHER, 'exec', '--print-env'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = await new Promise<string>((resolve) => server.stdout.once('data', (chunk) => resolve(`${chunk}`)));
-  assert.match(lines, /^export LD_LIBRARY_PATH='.*'\nexport WAVEWRIGHT_EXEC_SOCKET='wavewright-\d+-[0-9a-f]+'\n$/);
+  assert.match(
+    lines,
+    /^export LD_LIBRARY_PATH='.*'\nexport WAVEWRIGHT_EXEC_SOCKET='wavewright-\d+-[0-9a-f]+'\nexport GPU_PINNED_XFER_SIZE='0'\n$/,
+  );
   // Ten at a time.
   const script = `${lines}for i in 1 2 3 4 5 6 7 8 9 10; do '${program}' '${code}' 2>/dev/null & done; wait`;
   const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8', timeout: 120_000 });
