@@ -65,11 +65,12 @@ static status_t claim_images(uint32_t attribute, void *value) {
   return SUCCESS;
 }
 
-static bool claims_images(uint64_t agent) {
+bool is_gpu(uint64_t agent) {
   uint32_t kind = DEVICE_CPU;
-  records_answer(known(), agent, AGENT_INFO_DEVICE, &kind);
-  return kind == DEVICE_GPU && getenv(CLAIM_IMAGES_VARIABLE) != NULL;
+  return is_subject(agent, SUBJECT_AGENT) && records_answer(known(), agent, AGENT_INFO_DEVICE, &kind) == SUCCESS && kind == DEVICE_GPU;
 }
+
+static bool claims_images(uint64_t agent) { return is_gpu(agent) && getenv(CLAIM_IMAGES_VARIABLE) != NULL; }
 
 EXPORT status_t hsa_agent_get_info(uint64_t agent, uint32_t attribute, void *value) {
   EXPECT_INITIALIZED();

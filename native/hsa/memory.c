@@ -285,6 +285,7 @@ EXPORT status_t hsa_amd_memory_async_copy_on_engine(void *to, uint64_t to_agent,
                                                     size_t size_bytes, uint32_t count, const uint64_t *dependencies,
                                                     uint64_t completion, uint32_t engine, bool forced) {
   TRACED(hsa_amd_memory_async_copy_on_engine, (uintptr_t)to, size_bytes);
+  EXPECT_INITIALIZED();
   (void)forced;
   EXPECT(engine == COPY_ENGINE, INVALID_ARGUMENT);
   return hsa_amd_memory_async_copy(to, to_agent, from, from_agent, size_bytes, count, dependencies, completion);
@@ -537,7 +538,7 @@ EXPORT status_t hsa_amd_pointer_info_set_userdata(const void *address, void *use
   allocation_t *found = allocation_with((uintptr_t)address);
   if (found != NULL) found->user_data = user_data;
   pthread_mutex_unlock(&lock);
-  return found == NULL ? INVALID_ARGUMENT : SUCCESS;
+  return found == NULL ? INVALID_ALLOCATION : SUCCESS;
 }
 
 /* All agents have all memory. */
@@ -546,7 +547,7 @@ EXPORT status_t hsa_amd_agents_allow_access(uint32_t count, const uint64_t *agen
   EXPECT(count != 0 && agents != NULL && flags == NULL && address != NULL, INVALID_ARGUMENT);
   for (uint32_t i = 0; i < count; i++) EXPECT(is_subject(agents[i], SUBJECT_AGENT), INVALID_AGENT);
   uint64_t pool;
-  return find_pointer((uintptr_t)address, &pool).type == POINTER_UNKNOWN ? INVALID_ARGUMENT : SUCCESS;
+  return find_pointer((uintptr_t)address, &pool).type == POINTER_UNKNOWN ? INVALID_ALLOCATION : SUCCESS;
 }
 
 EXPORT status_t hsa_amd_memory_pool_can_migrate(uint64_t from, uint64_t to, bool *result) {
@@ -573,7 +574,8 @@ EXPORT status_t hsa_memory_assign_agent(void *address, uint64_t agent, uint32_t 
   EXPECT_INITIALIZED();
   EXPECT(address != NULL && access >= 1 && access <= 3, INVALID_ARGUMENT);
   EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
-  return SUCCESS;
+  uint64_t pool;
+  return find_pointer((uintptr_t)address, &pool).type == POINTER_UNKNOWN ? INVALID_ALLOCATION : SUCCESS;
 }
 
 EXPORT status_t hsa_amd_register_deallocation_callback(void *address, deallocation_callback_t function, void *user_data) {

@@ -219,7 +219,7 @@ static status_t times_of(uint64_t signal, profiling_time_t *time) {
 
 EXPORT status_t hsa_amd_profiling_get_dispatch_time(uint64_t agent, uint64_t signal, profiling_time_t *time) {
   EXPECT_INITIALIZED();
-  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  EXPECT(is_gpu(agent), INVALID_AGENT);
   return times_of(signal, time);
 }
 
@@ -231,7 +231,7 @@ EXPORT status_t hsa_amd_profiling_get_async_copy_time(uint64_t signal, profiling
 EXPORT status_t hsa_amd_profiling_convert_tick_to_system_domain(uint64_t agent, uint64_t tick, uint64_t *system_tick) {
   EXPECT_INITIALIZED();
   EXPECT(system_tick != NULL, INVALID_ARGUMENT);
-  EXPECT(is_subject(agent, SUBJECT_AGENT), INVALID_AGENT);
+  EXPECT(is_gpu(agent), INVALID_AGENT);
   *system_tick = system_time(tick);
   return SUCCESS;
 }

@@ -87,6 +87,7 @@ HIDDEN void records_choose_gpus(records_t *records, const char *visible);
 /* Those of system, agents and pools. */
 HIDDEN records_t *known(void);
 HIDDEN bool is_subject(uint64_t handle, uint32_t kind);
+HIDDEN bool is_gpu(uint64_t agent);
 HIDDEN status_t iterate(uint64_t subject, uint64_t list, handle_callback_t callback, void *data);
 
 /* memory.c */

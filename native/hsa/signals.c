@@ -66,7 +66,10 @@ void signals_reset(void) {
 
 static amd_signal_t *at(uint64_t handle) { return (amd_signal_t *)(uintptr_t)handle; }
 
-bool is_signal(uint64_t handle) { return handle != 0 && handle % sizeof(amd_signal_t) == 0 && is_in_arena(at(handle)); }
+/* One that was destroyed has no kind. */
+bool is_signal(uint64_t handle) {
+  return handle != 0 && handle % sizeof(amd_signal_t) == 0 && is_in_arena(at(handle)) && at(handle)->kind != 0;
+}
 
 static status_t create(int64_t value, uint64_t *signal) {
   pthread_mutex_lock(&lock);

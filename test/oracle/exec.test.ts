@@ -66,6 +66,14 @@ test('a program in C that speaks HSA finds all as it should be, with tools in it
   assert.doesNotMatch(checked.stderr, /kernel-arguments of/);
 });
 
+test('the C interface does what the TypeScript runtime does, and refuses what that refuses', () => {
+  const file = path.join(import.meta.dirname, 'exec-conformance.ts');
+  const library = `WAVEWRIGHT_LIBHSA_PATH=${LIBRARY}`;
+  const { status, stdout, stderr } = exec('env', '-u', 'NODE_TEST_CONTEXT', library, process.execPath, file);
+  assert.equal(status, 0, `${stdout}${stderr}`);
+  assert.match(stdout, /\n. pass 2\d\d\n. fail 0\n/);
+});
+
 test('a program with 64 threads, no memory and no files left gets statuses, and may end at any time', () => {
   const { status, stdout, stderr } = exec('--timeout=60', program, code, 'burden');
   assert.equal(stdout, '0 wrong\n', stderr);
