@@ -55,12 +55,12 @@ for (const generation of Object.values(GENERATIONS)) {
   });
 }
 
-test('slices of the device double from 0.1 ms to 5 ms, and are short again after a conversation', async () => {
+test('slices of the device double from 5 us to 5 ms, and are short again after a conversation', async () => {
   const { promise, device } = await run({
     start: function* (wave) {
-      for (let i = 0; i < 8; i++) yield 'running';
+      for (let i = 0; i < 12; i++) yield 'waiting';
       yield* wave.print('asks');
-      for (let i = 0; i < 3; i++) yield 'running';
+      for (let i = 0; i < 3; i++) yield 'waiting';
     },
   });
   const slices: (number | undefined)[] = [];
@@ -72,11 +72,11 @@ test('slices of the device double from 0.1 ms to 5 ms, and are short again after
     },
   });
   await promise;
-  const doubling = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5, 5];
+  const doubling = [...Array.from({ length: 10 }, (_, i) => 0.005 * 2 ** i), 5, 5];
   const first = slices.indexOf(5);
-  assert.deepEqual(slices.slice(first - 6, first + 2), doubling);
+  assert.deepEqual(slices.slice(first - 10, first + 2), doubling);
   const afterwards = slices.slice(first);
-  assert.deepEqual(afterwards.slice(afterwards.indexOf(0.1)).slice(0, 2), [0.1, 0.2]);
+  assert.deepEqual(afterwards.slice(afterwards.indexOf(0.005)).slice(0, 2), [0.005, 0.01]);
 });
 
 test('the grid of _start and its hidden arguments are those that were asked for, the others are single', async () => {

@@ -55,9 +55,10 @@ const ABORT_STATUS = 134;
 const LOADING = 'while the program was loaded';
 /**
  * A wave that asked for something may look again and again whether it is there, without ever sleeping, until
- * its slice is over: slices are short after a conversation, and double from there.
+ * its slice is over: slices are short after a conversation, and double from there. So loops that wait are not
+ * compiled as if they had work to do.
  */
-const FIRST_SLICE_MS = 0.1;
+const FIRST_SLICE_MS = 0.005;
 const MAX_SLICE_MS = 5;
 /**
  * How often in a row every wave may wait for nothing that the server can give before the loop sleeps between

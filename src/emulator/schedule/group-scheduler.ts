@@ -62,7 +62,7 @@ const WAITING_INSTRUCTIONS = 64;
 
 /** A slice of an executor takes about so long. */
 const SLICE_MS = 5;
-/** The first slice is a so manieth of a full one, and none is shorter. */
+/** The first slice is a so manieth of a full one; in shorter ones waves have shorter turns. */
 const FIRST_SLICES = 16;
 
 /**
@@ -179,8 +179,7 @@ export class GroupScheduler implements RecordHolder {
    */
   turn(deadline: number, sliceMs: number): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';
-    const part = Math.max(sliceMs / SLICE_MS, 1 / FIRST_SLICES);
-    this.#slice = Math.min(this.#slice, Math.floor(part * this.#executor.sliceInstructions));
+    this.#slice = Math.min(this.#slice, (this.#executor.sliceInstructions * sliceMs) / SLICE_MS);
     if (!this.#runRound(deadline)) return 'running';
     const round = this.#round;
     this.#stalls = round === 'waited' ? this.#stalls + 1 : 0;
@@ -254,8 +253,8 @@ export class GroupScheduler implements RecordHolder {
     this.#detailed.begin();
     let isAwake = false;
     const share = this.#core.work.turnShare;
-    slot.set('turn', Math.ceil(this.#turns.turnInstructions(executor, slot) * share));
-    slot.set('limit', Math.ceil(this.#slice * share));
+    slot.set('turn', Math.ceil(Math.min(this.#turns.turnInstructions(executor, slot), this.#slice) * share));
+    slot.set('limit', Math.ceil(Math.max(this.#slice, executor.sliceInstructions / FIRST_SLICES) * share));
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
     slot.set('used', 0);
     slot.set('events', 0);
