@@ -23,6 +23,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/hal.ts')).hal,
   },
   {
+    name: 'profile',
+    summary: 'say what is in a profile of a HAL device',
+    load: async () => (await import('./commands/profile.ts')).profile,
+  },
+  {
     name: 'info',
     summary: 'show the agents: instruction sets, memory pools, limits',
     load: async () => (await import('./commands/info.ts')).info,

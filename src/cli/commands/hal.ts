@@ -24,6 +24,7 @@ import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
+import { deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
 import { HAL_DEVICE_OPTIONS, openHal, processorOf } from '../program/hal-device.ts';
 import { type BenchmarkRow, benchmarkJson, benchmarkText, measureRepetitions } from '../text/hal-benchmark.ts';
 
@@ -35,6 +36,7 @@ const THRESHOLD = /^\d+(?:\.\d*)?(?:e[+-]?\d+)?$/i;
 
 const OPTIONS = {
   ...HAL_DEVICE_OPTIONS,
+  ...deviceProfilingOptions('run, benchmark: '),
   drivers: { kind: 'flag', description: 'list: the drivers, not their devices' },
   function: {
     kind: 'text',
@@ -143,6 +145,9 @@ const VERBS_OF = {
   'batch-size': ['benchmark'],
   repetitions: ['benchmark'],
   'min-time': ['benchmark'],
+  'device-profiling-mode': ['run', 'benchmark'],
+  'device-profiling-output': ['run', 'benchmark'],
+  'device-profiling-filter-export': ['run', 'benchmark'],
 } as const satisfies Partial<Record<keyof typeof OPTIONS, readonly (typeof VERBS)[number][]>>;
 
 /** `hal list`, `hal info`, `hal run` and `hal benchmark`. */
@@ -280,13 +285,16 @@ async function withExport(
   const entry = chooseExport(executable, options.function);
   const inputs = new InputFiles(readInput);
   const values = (options.input ?? []).flatMap((text) => within(`--input=${text}`, () => parseInputs(text, inputs)));
-  using call = new ExportCall(device, entry, values, {
+  const shape = {
     groups: extentOf('workgroup-count', options['workgroup-count'], 0),
     workgroupSize:
       options['workgroup-size'] === undefined ? undefined : extentOf('workgroup-size', options['workgroup-size']),
     dynamicGroupSizeBytes: options['dynamic-lds'],
+  };
+  return await withProfile(device, options, async () => {
+    using call = new ExportCall(device, entry, values, shape);
+    return await use({ entry, call, queue: device.queue(), inputs });
   });
-  return await use({ entry, call, queue: device.queue(), inputs });
 }
 
 function chooseExport(executable: HalExecutable, name: string | undefined): ExecutableExport {

@@ -22,7 +22,7 @@ export class DispatchBatch implements PacketBatch {
 
   get kernel(): DispatchedKernel {
     const { entry, groups, workgroupSize } = this.#command;
-    return { name: entry.name, groups, workgroupSize };
+    return { entry, groups, workgroupSize };
   }
 
   encode(place: BatchPlace, headers: Int32Array): void {

@@ -6,7 +6,7 @@
 import type { AdvanceResult } from '../../device/device.ts';
 import type { QueueStanding } from '../core/stall.ts';
 import type { OperationInfo } from '../core/status.ts';
-import type { ExecutableCode, ExecutableConstants } from '../executables/executable.ts';
+import type { ExecutableCode, ExecutableConstants, ExecutableExport } from '../executables/executable.ts';
 import type { StorageSource } from '../memory/allocator.ts';
 import type { BackendCommand } from './command.ts';
 import type { DeviceLink, PhysicalDeviceInfo } from './topology.ts';
@@ -45,11 +45,12 @@ export interface DispatchTimes {
 }
 
 export interface DispatchedKernel {
-  readonly name: string;
+  readonly entry: ExecutableExport;
   /** Workgroups; undefined where memory had their counts. */
   readonly groups: readonly [number, number, number] | undefined;
   readonly workgroupSize: readonly [number, number, number];
-  /** The number of its command in a command buffer. */
+  /** The command buffer that it stands in, and the number of its command there. */
+  readonly commands?: object;
   readonly commandIndex?: number;
 }
 

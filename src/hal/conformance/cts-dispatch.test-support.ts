@@ -41,7 +41,7 @@ export const QueueDispatchTest: Group = {
     const bindings = [await world.filled(INPUT), output];
     const [event, ...others] = await kernelsOf(world, () => world.queue.dispatch(scale(world, bindings)));
     await world.expect(output, SCALED);
-    assert.deepEqual([event!.kernel.name, event!.kernel.groups, others], ['scale_and_offset', [1, 1, 1], []]);
+    assert.deepEqual([event!.kernel.entry.name, event!.kernel.groups, others], ['scale_and_offset', [1, 1, 1], []]);
     assert.ok(event!.startTicks <= event!.endTicks);
   }),
   DispatchHostQueueEventProfiling: executing(async (world) => {
@@ -134,7 +134,7 @@ export const QueueDispatchIndirectParametersTest: Group = {
   DynamicParametersWhileProfiling: measuring(async (world) => {
     const events = await kernelsOf(world, () => countWritten(world));
     assert.deepEqual(
-      events.map(({ kernel }) => [kernel.name, kernel.groups]),
+      events.map(({ kernel }) => [kernel.entry.name, kernel.groups]),
       [
         ['write_dispatch_params', [1, 1, 1]],
         ['count_workgroups', [5, 2, 1]],
@@ -330,7 +330,7 @@ export const DispatchReuseTest: Group = {
     using program = scaleProgram(world);
     const bindings = { input: await world.filled(INPUT), output: world.buffer(16) };
     const [event, ...others] = await kernelsOf(world, () => world.queue.execute({ commands: program, bindings }));
-    assert.deepEqual([event!.operation.kind, event!.kernel.name, others], ['execute', 'scale_and_offset', []]);
+    assert.deepEqual([event!.operation.kind, event!.kernel.entry.name, others], ['execute', 'scale_and_offset', []]);
     assert.equal(typeof event!.kernel.commandIndex, 'number');
   }),
   LargeWorkgroupCount: executing(async (world) => {

@@ -1,4 +1,6 @@
 /** A logical device (iree/hal/device.h): one or more physical ones, their memory, code and queues. */
+
+import { matchesGlob } from '../../base/glob.ts';
 import type { AdvanceResult } from '../../device/device.ts';
 import type { DeviceBackend } from '../backend/backend.ts';
 import { type DeviceOperation, ordersOnDevice } from '../backend/order.ts';
@@ -7,7 +9,6 @@ import type { CommandBuffer, CommandFinding } from '../commands/command-buffer.t
 import { CommandRecorder, type RecordOptions } from '../commands/recorder.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { SEMAPHORE_FLAGS, type SemaphoreFlag } from '../core/flags.ts';
-import { matchesGlob } from '../core/glob.ts';
 import { HalEvent } from '../core/hal-event.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { Semaphore } from '../core/semaphore.ts';
@@ -66,6 +67,11 @@ export const QUEUE_CAPABILITIES = [
   'device-transfers',
 ] as const;
 export type QueueCapability = (typeof QUEUE_CAPABILITIES)[number];
+
+/** Kinds of operations by who may run them. */
+const HOST_OPERATIONS: ReadonlySet<string> = new Set(['host-call', 'read', 'write']);
+const TRANSFERS: ReadonlySet<string> = new Set(['fill', 'copy', 'update']);
+const KERNEL_OPERATIONS: ReadonlySet<string> = new Set(['dispatch', 'execute']);
 
 /** Queues that can do the same. */
 export interface QueueFamily {
@@ -293,12 +299,22 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
       },
       describe: () => this.describe(),
       clocks: () => this.physicalDevices.map((_, ordinal) => this.sampleClock(ordinal)),
+      now: () => this.#loop.now(),
+      isRunByHost: ({ kind }) => this.#isRunByHost(kind),
       observe: (observer) => this.#scheduler.observe(observer),
+      observeMemory: (observer) => this.allocator.observe(observer),
       measureDispatches: this.#backend.measureDispatches?.bind(this.#backend),
       forget: () => {
         this.#isProfiled = false;
       },
     };
+  }
+
+  #isRunByHost(kind: string): boolean {
+    const { backend } = this.queues[0]!;
+    if (HOST_OPERATIONS.has(kind)) return true;
+    if (TRANSFERS.has(kind)) return !(ordersOnDevice(backend) && backend.orders('transfer'));
+    return KERNEL_OPERATIONS.has(kind) && this.#backend.measureDispatches === undefined;
   }
 
   describe(): DeviceDescription {

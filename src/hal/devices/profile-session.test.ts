@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { conformanceModule } from '../conformance/kernels.test-support.ts';
 import { integersOf } from '../conformance/readback.test-support.ts';
 import { conformanceCode, createRegistry } from '../conformance/subject.test-support.ts';
-import type { ProfileChunk, ProfileData, ProfileEvent } from './profile-session.ts';
+import { PROFILE_DATA, type ProfileChunk, type ProfileData, type ProfileEvent } from './profile-session.ts';
 
 class Chunks {
   readonly chunks: ProfileChunk[] = [];
@@ -58,7 +58,7 @@ for (const [target, parameters] of TARGETS) {
     await device.queue().dispatch(count);
     const sink = new Chunks();
     const session = await device.profile({ sink });
-    assert.deepEqual(session.data, ['queue-events', 'device-queue-events', 'dispatch-events']);
+    assert.deepEqual(session.data, PROFILE_DATA);
     const before = device.sampleClock().deviceTicks;
     const first = device.queue(0).dispatch({ ...count, label: 'first' });
     const second = device.queue(1).dispatch({ ...count, waits: [first] });
@@ -69,7 +69,12 @@ for (const [target, parameters] of TARGETS) {
     assert.deepEqual(sink.calls, ['begin', 'write', 'write', 'end']);
     const kernels = sink.of('dispatch-events');
     assert.deepEqual(
-      kernels.map(({ operation, kernel }) => [operation.id, kernel.name, kernel.groups?.[0], kernel.commandIndex]),
+      kernels.map(({ operation, kernel }) => [
+        operation.id,
+        kernel.entry.name,
+        kernel.groups?.[0],
+        kernel.commandIndex,
+      ]),
       [
         [first.info.id, 'count_workgroups', 3, undefined],
         [second.info.id, 'count_workgroups', 3, undefined],
@@ -120,7 +125,7 @@ test('one session at a time, on an idle device, of what it has; there may be too
   await waiting;
   assert.deepEqual(sink.calls, []);
   await using session = await device.profile({ sink, capacity: 5 });
-  assert.deepEqual(session.data, ['queue-events']);
+  assert.deepEqual(session.data, ['queue-events', 'host-execution', 'memory-events']);
   await assert.rejects(device.profile({ sink }), { status: 'FAILED_PRECONDITION', message: /has a profiling session/ });
   const next = device.queue().barrier({ waits: [gate.at(2)] });
   await assert.rejects(session.end(), { status: 'FAILED_PRECONDITION', message: /ends while/ });
@@ -131,6 +136,7 @@ test('one session at a time, on an idle device, of what it has; there may be too
   await session.flush();
   const [, { events, droppedCount, clocks }] = sink.chunks as [ProfileChunk, ProfileChunk];
   assert.deepEqual([events.length, droppedCount, clocks.length], [5, 3, 1]);
+  assert.deepEqual(sink.chunks[1]!.dropped, { 'queue-events': 3 });
   assert.ok(clocks[0]!.deviceTicks > sink.chunks[0]!.clocks[0]!.deviceTicks);
 });
 
@@ -178,4 +184,57 @@ test('a sink that throws at the begin or at the end leaves no session behind', a
   sink.end = end;
   await session.end();
   await (await device.profile({ sink })).end();
+});
+
+test('what was asked for, what the host did, and memory that came and went', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('amdgpu?target=gfx90a');
+  const sink = new Chunks();
+  const session = await device.profile({ sink, data: ['queue-events', 'host-execution', 'memory-events'] });
+  const queue = device.queue();
+  const made = queue.alloca({ sizeBytes: 100 });
+  const filled = queue.fill({ target: made.result, pattern: Uint8Array.of(1), waits: [made] });
+  const failing = queue.hostCall({
+    call: () => {
+      throw new RangeError('no');
+    },
+    waits: [filled],
+  });
+  await assert.rejects(failing.then(), /no/);
+  await queue.dealloca({ buffer: made.result });
+  device.allocate(4096)[Symbol.dispose]();
+  await session.end();
+  const submitted = sink.of('queue-events').filter(({ kind }) => kind === 'submitted');
+  assert.deepEqual(
+    submitted.map(({ operation, request }) => [operation.kind, request?.payloadBytes, request?.waitCount]),
+    [
+      ['alloca', 100, 0],
+      ['fill', 100, 1],
+      ['host-call', undefined, 1],
+      ['dealloca', 100, 0],
+    ],
+  );
+  assert.equal(submitted[0]!.request!.allocation, made.result.allocation);
+  const byHost = sink.of('host-execution');
+  assert.deepEqual(
+    byHost.map(({ operation, failure }) => [operation.id, failure?.status]),
+    [
+      [filled.info.id, undefined],
+      [failing.info.id, 'UNKNOWN'],
+    ],
+  );
+  for (const { startMs, endMs } of byHost) assert.ok(startMs <= endMs);
+  const memory = sink.of('memory-events');
+  const [first, , second] = memory;
+  assert.deepEqual(
+    memory.map(({ kind, user, id, sizeBytes }) => [kind, typeof user === 'string' ? user : 'queue', id, sizeBytes]),
+    [
+      ['allocate', 'queue', first!.id, 128],
+      ['free', 'queue', first!.id, 128],
+      ['allocate', 'buffer', second!.id, 4096],
+      ['free', 'buffer', second!.id, 4096],
+    ],
+  );
+  assert.notEqual(first!.id, second!.id);
+  assert.equal(first!.user, made.result.allocation);
 });

@@ -3,32 +3,54 @@
  * are flushed, so that no sink is called while the device works; when there is no room they are dropped, and
  * counted.
  */
+
+import { matchesGlob } from '../../base/glob.ts';
 import type { DispatchTimes } from '../backend/backend.ts';
-import { matchesGlob } from '../core/glob.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
-import type { QueueEvent } from '../queues/scheduler.ts';
+import type { MemoryEvent } from '../memory/allocator.ts';
+import type { OperationRequest, QueueEvent } from '../queues/scheduler.ts';
 import type { ClockSample, DeviceDescription } from './device-description.ts';
 
 /** What a session is told of; names are IREE's. */
-export const PROFILE_DATA = ['queue-events', 'device-queue-events', 'dispatch-events'] as const;
+export const PROFILE_DATA = [
+  'queue-events',
+  'host-execution',
+  'device-queue-events',
+  'dispatch-events',
+  'memory-events',
+] as const;
 export type ProfileData = (typeof PROFILE_DATA)[number];
 
 /** From the begin of an operation's first kernel to the end of its last, by its device's clock. */
 export type OperationTimes = Omit<DispatchTimes, 'kernel'> & { readonly kernelCount: number };
 
+/** What the host did for an operation: a transfer, a file, a call, a kernel of the host. */
+export interface HostExecution {
+  readonly operation: OperationInfo;
+  readonly request: OperationRequest;
+  /** As `QueueEvent.timeMs`. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly failure?: HalError | undefined;
+}
+
 /**
- * `queue-events`: an operation by times of the host; `device-queue-events`: one that ran kernels, when it has
- * ended, and `dispatch-events`: a kernel that has run, both by times of the device's clock.
+ * `queue-events`: an operation by times of the host; `host-execution`: one that the host has run;
+ * `device-queue-events`: one that ran kernels, when it has ended, and `dispatch-events`: a kernel that has
+ * run, both by times of the device's clock; `memory-events`: memory that comes and goes.
  */
 export type ProfileEvent =
   | ({ readonly data: 'queue-events' } & QueueEvent)
+  | ({ readonly data: 'host-execution' } & HostExecution)
+  | ({ readonly data: 'memory-events'; readonly timeMs: number } & MemoryEvent)
   | ({ readonly data: 'device-queue-events' } & OperationTimes)
   | ({ readonly data: 'dispatch-events' } & DispatchTimes);
 
 export interface ProfileChunk {
   readonly events: readonly ProfileEvent[];
-  /** Events since the last chunk for which there was no room. */
+  /** Events since the last chunk for which there was no room, in all and by what they are. */
   readonly droppedCount: number;
+  readonly dropped: Readonly<Partial<Record<ProfileData, number>>>;
   /** Of each physical device, now: two of a device bring its ticks and the host's time together. */
   readonly clocks: readonly ClockSample[];
 }
@@ -69,7 +91,12 @@ export interface ProfiledDevice {
   readonly isClosed: boolean;
   describe(): DeviceDescription;
   clocks(): readonly ClockSample[];
+  /** Host time, as events have it. */
+  now(): number;
+  /** Whether the host runs operations of this kind, and not the device. */
+  isRunByHost(operation: OperationInfo): boolean;
   observe(observer: ((event: QueueEvent) => void) | undefined): void;
+  observeMemory(observer: ((event: MemoryEvent) => void) | undefined): void;
   /** Absent where nobody measures. */
   readonly measureDispatches: ((tell: ((times: DispatchTimes) => void) | undefined) => void) | undefined;
   /** The session is over. */
@@ -77,6 +104,8 @@ export interface ProfiledDevice {
 }
 
 const DEFAULT_CAPACITY = 65_536;
+/** What needs times of the device. */
+const MEASURED: readonly ProfileData[] = ['device-queue-events', 'dispatch-events'];
 
 /** `await using` ends it. */
 export class ProfileSession implements AsyncDisposable {
@@ -87,8 +116,10 @@ export class ProfileSession implements AsyncDisposable {
   readonly #filter: ProfileFilter;
   /** Of operations that have not ended. */
   readonly #times = new Map<OperationInfo, OperationTimes>();
+  /** What the host is to run, and when it began. */
+  readonly #hostWork = new Map<OperationInfo, { readonly request: OperationRequest; startMs?: number }>();
   #events: ProfileEvent[] = [];
-  #droppedCount = 0;
+  #dropped: Partial<Record<ProfileData, number>> = {};
   /** What the sink has not taken, oldest first. */
   #chunk: ProfileChunk | undefined;
   #isOver = false;
@@ -100,7 +131,8 @@ export class ProfileSession implements AsyncDisposable {
     this.#device = device;
     this.#sink = sink;
     this.#capacity = capacity;
-    const has = (data: ProfileData) => data === 'queue-events' || device.measureDispatches !== undefined;
+    const isMeasured = device.measureDispatches !== undefined;
+    const has = (data: ProfileData) => isMeasured || !MEASURED.includes(data);
     this.data = data ?? PROFILE_DATA.filter(has);
     if (!Number.isSafeInteger(capacity) || capacity < 1) throw invalidArgument(`a session of ${capacity} events`);
     for (const data of this.data) {
@@ -119,6 +151,9 @@ export class ProfileSession implements AsyncDisposable {
     await options.sink.begin?.(device.describe());
     device.observe((event) => session.#observe(event));
     if (session.#measures) device.measureDispatches!((times) => session.#measured(times));
+    if (session.data.includes('memory-events')) {
+      device.observeMemory((event) => session.#add({ data: 'memory-events', timeMs: device.now(), ...event }));
+    }
     try {
       await session.flush();
     } catch (error) {
@@ -131,6 +166,7 @@ export class ProfileSession implements AsyncDisposable {
   #leave(): void {
     if (this.#device.isClosed) return;
     this.#device.observe(undefined);
+    this.#device.observeMemory(undefined);
     if (this.#measures) this.#device.measureDispatches!(undefined);
   }
 
@@ -145,7 +181,20 @@ export class ProfileSession implements AsyncDisposable {
       this.#times.delete(operation);
       this.#add({ data: 'device-queue-events', ...times });
     }
+    if (this.data.includes('host-execution')) this.#observeHost(event);
     if (this.data.includes('queue-events')) this.#add({ data: 'queue-events', ...event });
+  }
+
+  #observeHost({ kind, operation, timeMs, failure, request }: QueueEvent): void {
+    if (request !== undefined && this.#device.isRunByHost(operation)) this.#hostWork.set(operation, { request });
+    const work = this.#hostWork.get(operation);
+    if (work === undefined) return;
+    if (kind === 'started') work.startMs = timeMs;
+    if (kind !== 'complete' && kind !== 'failed') return;
+    this.#hostWork.delete(operation);
+    const { startMs } = work;
+    if (startMs === undefined) return;
+    this.#add({ data: 'host-execution', operation, request: work.request, startMs, endMs: timeMs, failure });
   }
 
   #measured(times: DispatchTimes): void {
@@ -166,12 +215,12 @@ export class ProfileSession implements AsyncDisposable {
     });
   }
 
-  #isChosen({ kernel: { name, commandIndex }, deviceOrdinal }: DispatchTimes): boolean {
+  #isChosen({ kernel: { entry, commandIndex }, deviceOrdinal }: DispatchTimes): boolean {
     const chosen = this.#filter;
     return (
       (chosen.commandIndex ?? commandIndex) === commandIndex &&
       (chosen.deviceOrdinal ?? deviceOrdinal) === deviceOrdinal &&
-      (chosen.kernel === undefined || matchesGlob(name, chosen.kernel))
+      (chosen.kernel === undefined || matchesGlob(entry.name, chosen.kernel))
     );
   }
 
@@ -183,17 +232,23 @@ export class ProfileSession implements AsyncDisposable {
   }
 
   #add(event: ProfileEvent): void {
-    if (this.#events.length < this.#capacity) this.#events.push(event);
-    else if (this.#droppedCount++ === 0) this.#sink.dropped?.();
+    if (this.#events.length < this.#capacity) {
+      this.#events.push(event);
+      return;
+    }
+    if (Object.keys(this.#dropped).length === 0) this.#sink.dropped?.();
+    this.#dropped[event.data] = (this.#dropped[event.data] ?? 0) + 1;
   }
 
   /** Gives the sink what has happened. Throws what the sink throws; what it did not take comes again. */
   async flush(): Promise<void> {
     if (this.#chunk !== undefined) await this.#write(this.#chunk);
-    const [events, droppedCount] = [this.#events, this.#droppedCount];
+    const [events, dropped] = [this.#events, this.#dropped];
     this.#events = [];
-    this.#droppedCount = 0;
-    await this.#write({ events, droppedCount, clocks: this.#device.isClosed ? [] : this.#device.clocks() });
+    this.#dropped = {};
+    const droppedCount = Object.values(dropped).reduce((sum, count) => sum + count, 0);
+    const clocks = this.#device.isClosed ? [] : this.#device.clocks();
+    await this.#write({ events, droppedCount, dropped, clocks });
   }
 
   async #write(chunk: ProfileChunk): Promise<void> {

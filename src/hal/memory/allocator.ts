@@ -99,12 +99,27 @@ export interface AllocatorStatistics {
   readonly liveCount: number;
 }
 
+/** Whom memory is for: an `allocate`, an `alloca`, or slabs of a pool. */
+export type AllocationUser = 'buffer' | 'pool' | BufferAllocation;
+
+/** Memory that came or went. */
+export interface MemoryEvent {
+  readonly kind: 'allocate' | 'free';
+  readonly user: AllocationUser;
+  /** Of its coming and going the same, and of no other memory of the logical device; from 1 on. */
+  readonly id: number;
+  readonly params: ResolvedParams;
+  readonly sizeBytes: number;
+}
+
 export class HalAllocator {
   readonly #device: object;
   readonly #source: StorageSource;
   #liveBytes = 0;
   #peakBytes = 0;
   #liveCount = 0;
+  #lastId = 0;
+  #observer: ((event: MemoryEvent) => void) | undefined;
 
   /** Use `LogicalDevice.allocator`. */
   constructor(device: object, source: StorageSource) {
@@ -158,15 +173,23 @@ export class HalAllocator {
     return planFrom(this.heaps, params, sizeBytes);
   }
 
+  /** Who is told of memory that comes and goes, or nobody. */
+  observe(observer: ((event: MemoryEvent) => void) | undefined): void {
+    this.#observer = observer;
+  }
+
   /** The memory of a plan. Throws RESOURCE_EXHAUSTED. */
-  storage({ params, heapIndex, sizeBytes }: AllocationPlan): BufferStorage {
+  storage({ params, heapIndex, sizeBytes }: AllocationPlan, user: AllocationUser = 'buffer'): BufferStorage {
     const { minAlignmentBytes: alignmentBytes, label, deviceOrdinal } = params;
     const size = alignUp(Math.max(sizeBytes, 1), Math.min(alignmentBytes, 64));
     const storage = this.#source.allocate({ heapIndex, sizeBytes: size, alignmentBytes, label, deviceOrdinal });
     this.#liveBytes += size;
     this.#liveCount++;
     this.#peakBytes = Math.max(this.#peakBytes, this.#liveBytes);
+    const about = { user, id: ++this.#lastId, params, sizeBytes: size };
+    this.#observer?.({ kind: 'allocate', ...about });
     const free = () => {
+      this.#observer?.({ kind: 'free', ...about });
       this.#liveBytes -= size;
       this.#liveCount--;
       storage.free();

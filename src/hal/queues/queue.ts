@@ -154,9 +154,10 @@ export class HalQueue {
     const buffer = new HalBuffer(allocation, 0, sizeBytes);
     const mayWait = wishes.has('allow-pool-wait-frontier');
     const body = (operation: OperationInfo): Body => ({
+      subject: { payloadBytes: sizeBytes, allocation },
       run: (done) => {
         if (pool === undefined) {
-          allocation.commit(allocator.storage(plan));
+          allocation.commit(allocator.storage(plan, allocation));
           done();
           return;
         }
@@ -177,10 +178,12 @@ export class HalQueue {
     const isTransient = buffer.placement.flags.has('asynchronous');
     if (buffer.placement.device !== this.#owner.device)
       throw invalidArgument(`'${buffer.label}' belongs to another device`);
-    if (!isTransient) return this.#submit('dealloca', options, [], { run: (done) => done() });
+    const subject = { payloadBytes: allocation.sizeBytes, allocation };
+    if (!isTransient) return this.#submit('dealloca', options, [], { subject, run: (done) => done() });
     allocation.beginDealloca();
     const restore = () => allocation.cancelDealloca();
     return this.#submit('dealloca', options, [], {
+      subject,
       run: (done) => {
         allocation.decommit();
         done();
@@ -237,6 +240,7 @@ export class HalQueue {
   read({ file, fileOffset = 0, target, ...options }: QueueRead): Submission {
     const range = this.#range(target, 'transfer-target', 'write');
     return this.#submit('read', options, [range.buffer.allocation], (info) => ({
+      subject: { payloadBytes: range.sizeBytes },
       run: (done) => {
         // It begins in a turn of the device, which lets it go on to its end.
         const begin = (command: BackendCommand) =>
@@ -255,6 +259,7 @@ export class HalQueue {
   write({ source, file, fileOffset = 0, ...options }: QueueWrite): Submission {
     const range = this.#range(source, 'transfer-source', 'read');
     return this.#submit('write', options, [range.buffer.allocation], {
+      subject: { payloadBytes: range.sizeBytes },
       run: (done) => {
         writeFile(file, fileOffset, storageOf(range)).then(() => done(), done);
       },
@@ -271,7 +276,8 @@ export class HalQueue {
     const info = this.#info('dispatch', options.label ?? options.entry.name);
     const run: Work['run'] = (done, order) => this.#begin(prepared.resolve(), info, done, order);
     // Counts and arguments in memory are read by the host, when all that may write them is over.
-    const body = prepared.isIndirect ? { run } : ({ run, kind: 'dispatch' } as const);
+    const subject = { dispatch: prepared };
+    const body = prepared.isIndirect ? { run, subject } : ({ run, subject, kind: 'dispatch' } as const);
     return this.#submitWork(info, options, [prepared], body, undefined);
   }
 
@@ -298,6 +304,7 @@ export class HalQueue {
     const named = { label: commands.label, ...options };
     return this.#submit('execute', named, [...bound, commands], (info) => ({
       kind: 'execute',
+      subject: { commands },
       run: (done, order) => {
         const post = (callback: () => void) => this.#owner.scheduler.post(callback);
         const whenSet = (event: HalEvent, callback: () => void): void => {
@@ -374,6 +381,7 @@ export class HalQueue {
     const resources = ranges.map(({ buffer }) => buffer.allocation);
     return this.#submit(kind, options, resources, (info) => ({
       kind: 'transfer',
+      subject: { payloadBytes: ranges.at(-1)!.sizeBytes },
       run: (done, order) => this.#begin(command(), info, done, order),
     }));
   }
@@ -394,7 +402,7 @@ export class HalQueue {
     info: OperationInfo,
     options: OrderOptions,
     resources: readonly Retained[],
-    { kind, run, onSkipped, onFailed }: Body,
+    { kind, subject, run, onSkipped, onFailed }: Body,
     result: Result,
   ): Submission<Result> {
     const waits = timepointsOf(options.waits ?? NONE);
@@ -402,7 +410,7 @@ export class HalQueue {
     const { backend, strategyCounts } = this;
     const isOrdered = kind !== undefined && ordersOnDevice(backend) && backend.orders(kind);
     const orderedBy = isOrdered ? backend : undefined;
-    const how = { abort: options.abort, orderedBy, strategyCounts, run, onSkipped, onFailed };
+    const how = { abort: options.abort, subject, orderedBy, strategyCounts, run, onSkipped, onFailed };
     const work = { info, waits, signals, resources, ...how };
     return this.#owner.scheduler.submit(work, result);
   }
@@ -428,4 +436,4 @@ const HOST_WAITS: Readonly<Record<string, string>> = {
 };
 
 /** `kind`: as what its device may order it. */
-type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'> & { readonly kind?: DeviceOperation };
+type Body = Pick<Work, 'run' | 'subject' | 'onSkipped' | 'onFailed'> & { readonly kind?: DeviceOperation };

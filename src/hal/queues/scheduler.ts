@@ -11,7 +11,7 @@ import type { Timepoint } from '../core/semaphore.ts';
 import type { UnfinishedOperation } from '../core/stall.ts';
 import { HalError, type OperationInfo, operationError } from '../core/status.ts';
 import type { StallWatchdog } from './stall-watchdog.ts';
-import { notRun, Submission, type Work } from './submission.ts';
+import { notRun, type OperationSubject, Submission, type Work } from './submission.ts';
 
 /** What happened to an operation, for who follows them. */
 export interface QueueEvent {
@@ -22,6 +22,14 @@ export interface QueueEvent {
   readonly failure?: HalError;
   /** Of `started`: how the waits were resolved. */
   readonly strategy?: WaitStrategy;
+  /** Of `submitted`. */
+  readonly request?: OperationRequest;
+}
+
+/** What was submitted. */
+export interface OperationRequest extends OperationSubject {
+  readonly waitCount: number;
+  readonly signalCount: number;
 }
 
 export interface SchedulerOptions {
@@ -363,7 +371,13 @@ export class Scheduler {
 
   #tell(kind: QueueEvent['kind'], { work, strategy }: Task, failure?: HalError): void {
     if (this.#onEvent === undefined && this.#observer === undefined) return;
-    const more = { ...(failure && { failure }), ...(kind === 'started' && { strategy }) };
+    const { waits, signals, subject } = work;
+    const request = { waitCount: waits.length, signalCount: signals.length, ...subject };
+    const more = {
+      ...(failure && { failure }),
+      ...(kind === 'started' && { strategy }),
+      ...(kind === 'submitted' && { request }),
+    };
     const event = { kind, operation: work.info, timeMs: this.#loop.now(), ...more };
     this.#onEvent?.(event);
     this.#observer?.(event);

@@ -1,10 +1,13 @@
 /** An operation that was given to a queue: what it waits for, what it signals, and what became of it. */
 
+import type { DispatchCommand } from '../backend/command.ts';
 import type { DeviceOrder, OrderedBackend, WaitStrategy } from '../backend/order.ts';
+import type { CommandBuffer } from '../commands/command-buffer.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import type { SignalSource } from '../core/pending-signals.ts';
 import { type HasTimepoints, Semaphore, type Timepoint, type WaitInput } from '../core/semaphore.ts';
 import { type HalError, type OperationInfo, operationError } from '../core/status.ts';
+import type { BufferAllocation } from '../memory/buffer.ts';
 import type { Retained } from '../memory/retained.ts';
 
 /** What orders an operation: nothing but semaphores does, not even the order of submission. */
@@ -19,9 +22,22 @@ export interface OrderOptions {
   readonly abort?: AbortSignal;
 }
 
+/** What an operation is about, for who follows it. */
+export interface OperationSubject {
+  /** Bytes that it moves, fills, or asks for. */
+  readonly payloadBytes?: number;
+  /** Of an `alloca` and a `dealloca`. */
+  readonly allocation?: BufferAllocation;
+  /** Of an `execute`. */
+  readonly commands?: CommandBuffer;
+  /** Of a `dispatch`; counts that memory has are there when it has begun. */
+  readonly dispatch?: Pick<DispatchCommand, 'entry' | 'groups' | 'workgroupSize'>;
+}
+
 /** What the scheduler needs of an operation. */
 export interface Work {
   readonly info: OperationInfo;
+  readonly subject?: OperationSubject | undefined;
   readonly waits: readonly Timepoint[];
   readonly signals: readonly Timepoint[];
   readonly resources: readonly Retained[];

@@ -273,7 +273,7 @@ class SpanBatch implements PacketBatch {
       if (command?.kind !== 'dispatch') continue;
       const { entry, workgroupSize } = command.dispatch;
       const groups = 'offsetBytes' in command.groups ? undefined : command.groups;
-      return { name: entry.name, groups, workgroupSize, commandIndex };
+      return { entry, groups, workgroupSize, commands: this.#program.commands, commandIndex };
     }
     return undefined;
   }

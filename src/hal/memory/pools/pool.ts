@@ -235,7 +235,7 @@ export class HalPool implements Disposable {
   }
 
   #grow(slabBytes: number): Slab {
-    const storage = this.#owner.allocator.storage({ ...this.#plan, sizeBytes: slabBytes });
+    const storage = this.#owner.allocator.storage({ ...this.#plan, sizeBytes: slabBytes }, 'pool');
     const slab = { storage, ranges: this.#shape.ranges(slabBytes), reservationCount: 0, usedBytes: 0 };
     this.#slabs.add(slab);
     this.#committedBytes += storage.sizeBytes;

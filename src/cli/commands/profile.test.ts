@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { runCommand } from '../run-command.test-support.ts';
+
+const VADD = path.resolve(import.meta.dirname, '../../../examples/kernels/vadd.gfx90a.co');
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-profile-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const FILE = path.join(folder, 'vadd.ireeprof');
+const run = (...options: string[]) =>
+  runCommand([
+    ...['hal', 'run', VADD, '--workgroup-size=4', '--input=&4xf32', '--input=4xf32=1', '--input=4xf32=10', '--input=4'],
+    ...options,
+  ]);
+const profile = (...argv: string[]) => runCommand(['profile', ...argv]);
+
+test('a run writes a profile, and reports say what is in it', async () => {
+  const { status, stderr } = await run(`--device_profiling_output=${FILE}`);
+  assert.deepEqual([status, stderr], [0, '']);
+  const dispatch = await profile('dispatch', FILE);
+  assert.equal(dispatch.status, 0);
+  assert.match(dispatch.stdout, /^dispatch_summary: mode=aggregate filter=\* total_dispatches=1 matched_dispatches=1 /);
+  assert.match(dispatch.stdout, /\n {2}vadd +0 +1 +\d+ /);
+  for (const verb of ['summary', 'executable', 'command', 'queue', 'memory', 'cat']) {
+    const { status, stdout } = await profile(verb, FILE, '--format=jsonl');
+    assert.equal(status, 0);
+    for (const line of stdout.trim().split('\n')) assert.equal(typeof JSON.parse(line).type, 'string');
+    assert.equal((await profile(verb, FILE)).status, 0);
+  }
+  const events = await profile('dispatch', FILE, '--dispatch_events', '--format=jsonl', '--filter=v*');
+  assert.equal(JSON.parse(events.stdout.split('\n')[0]!).key, 'vadd');
+  const none = await profile('dispatch', FILE, '--format=jsonl', '--filter=other');
+  assert.equal(JSON.parse(none.stdout.split('\n')[0]!).matched_dispatches, 0);
+});
+
+test('an export has a row for each record, in a file or on the standard output', async () => {
+  const output = path.join(folder, 'rows.jsonl');
+  assert.equal((await profile('export', FILE, '--format=ireeperf-jsonl', `--output=${output}`)).status, 0);
+  const { stdout } = await profile('export', FILE, '--format=ireeperf-jsonl');
+  assert.equal(stdout, readFileSync(output, 'utf8'));
+  assert.equal(JSON.parse(stdout.split('\n')[0]!).schema_version, 15);
+});
+
+test('families and kernels may be chosen', async () => {
+  const file = path.join(folder, 'chosen.ireeprof');
+  const families = '--device_profiling_mode=dispatch-events,executable-metadata';
+  const chosen = await run(`--device_profiling_output=${file}`, families, '--device-profiling-filter-export=w*');
+  assert.equal(chosen.status, 0);
+  const { stdout } = await profile('summary', file, '--format=jsonl');
+  const [summary] = stdout.split('\n').map((line) => JSON.parse(line || '{}'));
+  assert.deepEqual([summary.queue_event_records, summary.dispatch_event_chunks], [0, 0]);
+});
+
+test('what is wrong is said', async () => {
+  const failing = async (argv: readonly string[], status: number, message: RegExp): Promise<void> => {
+    const { status: found, stderr } = await runCommand(argv);
+    assert.deepEqual([found, message.test(stderr)], [status, true], stderr);
+  };
+  await failing(['profile', 'sumary', FILE], 2, /unknown verb 'sumary'[\s\S]*summary/);
+  await failing(['profile', 'export', FILE], 2, /export needs --format=ireeperf-jsonl/);
+  await failing(['profile', 'queue', FILE, '--format=ireeperf-jsonl'], 2, /one of export/);
+  await failing(['profile', 'summary', VADD], 3, /is not the magic number of a profile/);
+  const cut = path.join(folder, 'cut.ireeprof');
+  const bytes = readFileSync(FILE);
+  bytes.fill(0, 16, 24);
+  writeFileSync(cut, bytes.subarray(0, bytes.length - 10));
+  await failing(['profile', 'summary', cut], 3, /cut\.ireeprof: record \d+ at 0x[\da-f]+: /);
+  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=counters');
+  assert.deepEqual([refused.status, /profiles have no counters/.test(refused.stderr)], [4, true]);
+  const unknown = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=dispatches');
+  assert.deepEqual([unknown.status, /no family 'dispatches'/.test(unknown.stderr)], [2, true]);
+  const fileless = await run('--device_profiling_mode=queue-events');
+  assert.deepEqual([fileless.status, /--device-profiling-output=FILE/.test(fileless.stderr)], [2, true]);
+  const unwritable = await run(`--device_profiling_output=${folder}/no/such`);
+  assert.deepEqual([unwritable.status, /cannot be written \(ENOENT\)/.test(unwritable.stderr)], [3, true]);
+  await failing(['hal', 'info', '--device-profiling-output=x'], 2, /option of hal run and hal benchmark/);
+});

@@ -1,0 +1,112 @@
+import { WavewrightError } from '../../base/errors.ts';
+import type { Profile } from '../../profile/profile.ts';
+import type { ReportFilter } from '../../profile/reports/groups.ts';
+import type { Columns, ReportRow } from '../../profile/reports/rows.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { didYouMean } from '../arguments/suggest.ts';
+import { readInput } from '../process/input.ts';
+import { writeOutput } from '../process/output-file.ts';
+
+interface Report {
+  readonly rows: readonly ReportRow[];
+  readonly columns: Columns;
+}
+
+interface ReportOptions {
+  readonly filter: ReportFilter;
+  readonly withEvents: boolean;
+}
+
+type MakeReport = (profile: Profile, options: ReportOptions) => Promise<Report>;
+
+/** By verb, as iree-profile has them. */
+const REPORTS: Readonly<Record<string, MakeReport>> = {
+  summary: async (profile) => ({
+    rows: (await import('../../profile/reports/summary.ts')).summaryRows(profile),
+    columns: {},
+  }),
+  dispatch: async (profile, { filter, withEvents }) => {
+    const { DISPATCH_COLUMNS, dispatchRows } = await import('../../profile/reports/dispatch.ts');
+    return { rows: dispatchRows(profile, filter, withEvents), columns: DISPATCH_COLUMNS };
+  },
+  executable: async (profile, { filter }) => {
+    const { EXECUTABLE_COLUMNS, executableRows } = await import('../../profile/reports/executable.ts');
+    return { rows: executableRows(profile, filter), columns: EXECUTABLE_COLUMNS };
+  },
+  command: async (profile, { filter }) => {
+    const { COMMAND_COLUMNS, commandRows } = await import('../../profile/reports/command.ts');
+    return { rows: commandRows(profile, filter), columns: COMMAND_COLUMNS };
+  },
+  queue: async (profile, { filter }) => {
+    const { QUEUE_COLUMNS, queueRows } = await import('../../profile/reports/queue.ts');
+    return { rows: queueRows(profile, filter), columns: QUEUE_COLUMNS };
+  },
+  memory: async (profile, { filter }) => {
+    const { MEMORY_COLUMNS, memoryRows } = await import('../../profile/reports/memory.ts');
+    return { rows: memoryRows(profile, filter), columns: MEMORY_COLUMNS };
+  },
+  cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile), columns: {} }),
+};
+const VERBS = [...Object.keys(REPORTS), 'export'];
+const EXPORT = 'ireeperf-jsonl';
+
+/** What is in a profile. */
+export const profile = defineCommand({
+  operands: { usage: `${VERBS.join('|')} FILE`, min: 2, max: 2 },
+  options: {
+    format: {
+      kind: 'choice',
+      choices: ['text', 'jsonl', EXPORT],
+      default: 'text',
+      description: `how to print; export: ${EXPORT}`,
+    },
+    filter: { kind: 'text', placeholder: 'GLOB', default: '*', description: 'names of rows; * is any characters' },
+    id: { kind: 'integer', placeholder: 'N', min: 0, max: Number.MAX_SAFE_INTEGER, description: 'rows with this id' },
+    'dispatch-events': {
+      kind: 'flag',
+      aliases: ['dispatch_events'],
+      description: 'dispatch: each dispatch, in place of kernels',
+    },
+    output: { kind: 'text', placeholder: 'FILE', default: '-', description: 'export: where to' },
+  },
+  formats: {
+    text: 'for people',
+    jsonl: 'JSON Lines with the rows of iree-profile',
+    [EXPORT]: 'JSON Lines with a row for each record of the file, schema version 15',
+  },
+  notes: [
+    'FILE is a profile of a HAL device (.ireeprof 1.6), of ours or of IREE. --id is that of an event (dispatch, memory), an executable, a command buffer',
+    'or a submission (queue).',
+    'Example: wavewright hal run vadd.co ... --device-profiling-output=vadd.ireeprof && wavewright profile dispatch vadd.ireeprof',
+  ],
+  async run({ stdout }, options, [verb, file]) {
+    const { format, filter: glob, id, output } = options;
+    if (!VERBS.includes(verb!)) throw usage(`unknown verb '${verb}'`, didYouMean(verb!, VERBS));
+    if ((verb === 'export') !== (format === EXPORT)) {
+      throw usage(verb === 'export' ? `export needs --format=${EXPORT}` : `--format=${EXPORT} is one of export`);
+    }
+    const [{ Profile }, { jsonLines, jsonOf, textOf }] = await Promise.all([
+      import('../../profile/profile.ts'),
+      import('../../profile/reports/rows.ts'),
+    ]);
+    const read = Profile.read(readInput(file!, 'a profile'), file!);
+    const makeReport = REPORTS[verb!];
+    if (makeReport === undefined) {
+      const { interchangeRows } = await import('../../profile/reports/interchange.ts');
+      if (output !== '-') {
+        const text = Array.from(interchangeRows(read), (row) => `${jsonOf(row)}\n`).join('');
+        writeOutput(output, new TextEncoder().encode(text));
+        return 0;
+      }
+      for (const row of interchangeRows(read)) stdout(`${jsonOf(row)}\n`);
+      return 0;
+    }
+    const filter = { glob, id: id === undefined ? undefined : BigInt(id) };
+    const { rows, columns } = await makeReport(read, { filter, withEvents: options['dispatch-events'] });
+    stdout(format === 'jsonl' ? jsonLines(rows) : textOf(rows, columns));
+    return 0;
+  },
+});
+
+const usage = (what: string, hint = '`wavewright help profile` says what there is'): WavewrightError =>
+  new WavewrightError('USAGE', what, { hint });

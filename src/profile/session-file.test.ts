@@ -1,0 +1,173 @@
+/** Profiles of sessions: what their reports say of what a program did. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { localModule } from '../hal/index.ts';
+import { createHal } from '../hal-drivers/index.ts';
+import type { BundleTarget } from './format/bundle.ts';
+import { Profile } from './profile.ts';
+import { commandRows } from './reports/command.ts';
+import { dispatchRows } from './reports/dispatch.ts';
+import { executableRows } from './reports/executable.ts';
+import { interchangeRows } from './reports/interchange.ts';
+import { memoryRows } from './reports/memory.ts';
+import { queueRows } from './reports/queue.ts';
+import { type ReportRow, textOf } from './reports/rows.ts';
+import { summaryRows } from './reports/summary.ts';
+import { ProfileFileSink } from './session-file.ts';
+
+const VADD = path.resolve(import.meta.dirname, '../../examples/kernels/vadd.gfx90a.co');
+const ALL = { glob: '*', id: undefined };
+
+class MemoryTarget implements BundleTarget {
+  readonly #parts: Uint8Array[] = [];
+  append(bytes: Uint8Array): void {
+    this.#parts.push(bytes);
+  }
+  restart(bytes: Uint8Array): void {
+    this.#parts[0] = bytes;
+  }
+  get bytes(): Uint8Array {
+    return new Uint8Array(Buffer.concat(this.#parts));
+  }
+}
+
+/** A pipeline of two queues, and a command buffer of two dispatches, on a clock that counts. */
+async function profiled(capacity?: number): Promise<Uint8Array> {
+  await using hal = createHal({ clock: 'counted' });
+  const device = await hal.open('amdgpu?target=gfx90a&queues=2&seed=1');
+  const code = device.load(readFileSync(VADD));
+  const target = new MemoryTarget();
+  const session = await device.profile({ sink: new ProfileFileSink(target), ...(capacity && { capacity }) });
+  const [copies, compute] = device.queues;
+  const timeline = device.createSemaphore();
+  const { result: a } = copies!.alloca({ sizeBytes: 1024, signals: [timeline.at(1)] });
+  const contents = new Float32Array(256);
+  copies!.update({ target: a, contents, waits: [timeline.at(1)], signals: [timeline.at(2)] });
+  const sum = device.allocate(1024);
+  const vadd = { entry: code.lookup('vadd'), groups: 4, workgroupSize: 64, bindings: [sum, a, a], constants: [256] };
+  await compute!.dispatch({ ...vadd, waits: [timeline.at(2)], signals: [timeline.at(3)] });
+  const program = device.record({}, (commands) => commands.dispatch(vadd).barrier().dispatch(vadd));
+  await copies!.execute({ commands: program });
+  await copies!.dealloca({ buffer: a });
+  for (const each of [program, sum]) each[Symbol.dispose]();
+  await session.end();
+  return target.bytes;
+}
+
+const of = (rows: readonly ReportRow[], type: string): ReportRow[] => rows.filter((row) => row.type === type);
+
+test('reports say what a program did', async () => {
+  const profile = Profile.read(await profiled());
+  const dispatches = dispatchRows(profile, ALL, false);
+  const [group] = of(dispatches, 'dispatch_group');
+  assert.deepEqual(
+    [group!['key'], group!['count'], group!['valid'], group!['time_ns_available'], group!['last_workgroup_count']],
+    ['vadd', 3, 3, true, [4, 1, 1]],
+  );
+  const events = of(dispatchRows(profile, ALL, true), 'dispatch_event');
+  assert.deepEqual(
+    events.map((event) => [event['submission_id'], event['queue_ordinal'], event['command_buffer_id'], event['flags']]),
+    [
+      [3n, 1, 0n, 0],
+      [4n, 0, 1n, 1],
+      [4n, 0, 1n, 1],
+    ],
+  );
+  for (const event of events) assert.ok(Number(event['duration_ticks']) > 0);
+  assert.deepEqual(
+    of(queueRows(profile, ALL), 'queue_event').map((event) => [
+      event['op'],
+      event['wait_count'],
+      event['payload_length'],
+    ]),
+    [
+      ['alloca', 0, 1024n],
+      ['update', 1, 1024n],
+      ['dispatch', 1, 0n],
+      ['execute', 0, 0n],
+      ['dealloca', 0, 1024n],
+    ],
+  );
+  assert.deepEqual(
+    of(commandRows(profile, ALL), 'command_operation').map((each) => [each['op'], each['key']]),
+    [
+      ['dispatch', 'vadd'],
+      ['barrier', 'barrier'],
+      ['dispatch', 'vadd'],
+    ],
+  );
+  assert.equal(of(executableRows(profile, ALL), 'executable_export')[0]!['binding_count'], 3);
+  const allocations = of(memoryRows(profile, ALL), 'memory_allocation');
+  assert.deepEqual(
+    allocations.map((each) => [each['kind'], each['open_at_end'], each['lifecycle_high_water_bytes']]).sort(),
+    [
+      ['buffer_allocation', false, 1024n],
+      ['queue_allocation', false, 1024n],
+    ],
+  );
+  const [summary, device] = summaryRows(profile);
+  assert.deepEqual([summary!['unknown_chunks'], summary!['dropped_records'], device!['dispatches']], [0, 0n, 3]);
+  assert.match(
+    textOf(dispatches, { dispatch_group: ['key', 'count'] }),
+    /\ndispatch_group\n {2}key {3}count\n {2}vadd {6}3\n$/,
+  );
+});
+
+test('filters choose by name and by id', async () => {
+  const profile = Profile.read(await profiled());
+  const matched = (glob: string, id?: bigint) =>
+    dispatchRows(profile, { glob, id }, true).at(-1)!['matched_dispatches'];
+  assert.deepEqual([matched('v*'), matched('w*'), matched('*', 0n)], [3, 0, 0]);
+  const queued = queueRows(profile, { glob: 'all*', id: 1n });
+  assert.deepEqual(
+    of(queued, 'queue_event').map(({ op }) => op),
+    ['alloca'],
+  );
+});
+
+test('the same program has the same profile, to the last byte', async () => {
+  assert.deepEqual(await profiled(), await profiled());
+});
+
+test('a row for each record, and one that says what rows are', async () => {
+  const profile = Profile.read(await profiled());
+  const rows = [...interchangeRows(profile)];
+  assert.deepEqual([rows[0]!['record_type'], rows[0]!['schema_version']], ['schema', 15]);
+  const types = Map.groupBy(rows, (row) => row['record_type']);
+  assert.deepEqual(
+    ['session', 'queue', 'executable_export', 'dispatch_event', 'event_relationship'].map(
+      (type) => types.get(type)?.length,
+    ),
+    [2, 2, 1, 3, 6],
+  );
+  const { flags, op, type_value: value, ...event } = types.get('queue_device_event')![1]!;
+  assert.deepEqual([flags, op, value, event['operation_count']], [0, 'execute', 3, 2]);
+  assert.equal(
+    Number(event['duration_ns']),
+    Number(event['end_driver_host_cpu_time_ns']) - Number(event['start_driver_host_cpu_time_ns']),
+  );
+});
+
+test('what was dropped is in the chunks of its family', async () => {
+  const profile = Profile.read(await profiled(4));
+  assert.ok(profile.losses.droppedRecords > 0n);
+  const lost = profile.parts.filter(({ isTruncated }) => isTruncated).map(({ contentType }) => contentType);
+  assert.deepEqual(new Set(lost).size, lost.length, 'once for each family');
+  assert.ok(lost.includes('dispatch-events'));
+});
+
+test('dispatches that the host runs have times of the host', async () => {
+  await using hal = createHal();
+  const device = await hal.open('local');
+  const code = device.load(localModule({ twice: { bindingCount: 1, run: () => {} } }));
+  const target = new MemoryTarget();
+  const session = await device.profile({ sink: new ProfileFileSink(target) });
+  const buffer = device.allocate(16);
+  await device.queue().dispatch({ entry: code.lookup('twice'), groups: 2, workgroupSize: 1, bindings: [buffer] });
+  await session.end();
+  const rows = dispatchRows(Profile.read(target.bytes), ALL, false);
+  const [group] = of(rows, 'host_dispatch_group');
+  assert.deepEqual([group!['key'], group!['count'], group!['last_workgroup_count']], ['twice', 1, [2, 1, 1]]);
+});

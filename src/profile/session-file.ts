@@ -1,0 +1,444 @@
+/**
+ * A profiling session of the HAL as an `.ireeprof` bundle: metadata of what the events name, the events as
+ * records, clocks. The same events give the same bytes.
+ */
+import {
+  CommandBuffer,
+  type DeviceDescription,
+  type DispatchTimes,
+  type HalExecutable,
+  type OperationInfo,
+  type OperationTimes,
+  type ProfileChunk,
+  type ProfileData,
+  type ProfileEvent,
+  type ProfileSink,
+  type QueueEvent,
+} from '../hal/index.ts';
+import { commandOperations } from './command-operations.ts';
+import { type BundleTarget, BundleWriter } from './format/bundle.ts';
+import {
+  DEPENDENCY_STRATEGIES,
+  ENDPOINTS,
+  MEMORY_EVENTS,
+  numberOf,
+  QUEUE_OPERATIONS,
+  RELATIONSHIPS,
+} from './format/names.ts';
+import type { RecordLayout, RecordOf } from './format/record-layout.ts';
+import {
+  CLOCK_CORRELATIONS,
+  CLOCK_FLAG,
+  COMMAND_BUFFER_OPERATIONS,
+  COMMAND_BUFFERS,
+  DEVICES,
+  DISPATCH_EVENTS,
+  DISPATCH_FLAG,
+  EVENT_RELATIONSHIPS,
+  EXECUTABLE_EXPORTS,
+  EXECUTABLE_FUNCTIONS,
+  EXECUTABLES,
+  HOST_EXECUTION_EVENTS,
+  HOST_EXECUTION_FLAG,
+  MEMORY_EVENT_RECORDS,
+  MEMORY_FLAG,
+  QUEUE_DEVICE_EVENTS,
+  QUEUE_EVENTS,
+  QUEUE_FLAG,
+  QUEUES,
+} from './format/records.ts';
+
+const SESSION_ID = 1n;
+
+/** What brings memory of the HAL's own ids apart from that of queues. */
+const BUFFER_IDS = 2n ** 32n;
+
+const STRATEGY_NAMES = {
+  none: 'none',
+  inline: 'inline',
+  barrier: 'device_barrier',
+  'barrier-value': 'device_barrier',
+  defer: 'software_defer',
+} as const;
+
+const MEMORY_NAMES = {
+  buffer: { allocate: 'buffer_allocate', free: 'buffer_free' },
+  queue: { allocate: 'queue_alloca', free: 'queue_dealloca' },
+  pool: { allocate: 'slab_acquire', free: 'slab_release' },
+} as const;
+
+/** By what leads to what. */
+const RELATIONSHIP_NAMES: Readonly<Record<string, string>> = {
+  'queue_submission dispatch_event': 'queue_submission_dispatch',
+  'queue_submission queue_device_event': 'queue_submission_queue_device_event',
+  'queue_submission host_execution_event': 'queue_submission_host_execution_event',
+  'queue_event host_execution_event': 'queue_event_host_execution_event',
+};
+
+/** What events name comes before them. */
+const CHUNK_ORDER: readonly RecordLayout[] = [
+  DEVICES,
+  QUEUES,
+  EXECUTABLES,
+  EXECUTABLE_EXPORTS,
+  EXECUTABLE_FUNCTIONS,
+  COMMAND_BUFFERS,
+  COMMAND_BUFFER_OPERATIONS,
+  CLOCK_CORRELATIONS,
+  QUEUE_EVENTS,
+  QUEUE_DEVICE_EVENTS,
+  HOST_EXECUTION_EVENTS,
+  DISPATCH_EVENTS,
+  MEMORY_EVENT_RECORDS,
+  EVENT_RELATIONSHIPS,
+];
+
+/** What a session calls the records of a layout. */
+const DATA_OF: ReadonlyMap<RecordLayout, ProfileData> = new Map<RecordLayout, ProfileData>([
+  [QUEUE_EVENTS, 'queue-events'],
+  [HOST_EXECUTION_EVENTS, 'host-execution'],
+  [QUEUE_DEVICE_EVENTS, 'device-queue-events'],
+  [DISPATCH_EVENTS, 'dispatch-events'],
+  [MEMORY_EVENT_RECORDS, 'memory-events'],
+]);
+
+const typeOf = ({ kind }: OperationInfo): number => numberOf(QUEUE_OPERATIONS, kind.replace('-', '_'));
+
+/** Where a queue stands in the session. */
+interface QueuePlace {
+  readonly physicalDeviceOrdinal: number;
+  readonly queueOrdinal: number;
+  readonly streamId: bigint;
+}
+
+/** What is known of an operation until it ends. */
+interface OpenOperation {
+  readonly place: QueuePlace;
+  readonly type: number;
+  readonly submitted: QueueEvent;
+  readyMs: number;
+  readonly commandBufferId: bigint;
+  readonly allocationId: bigint;
+  /** Of its record of `queue-events`, which is written when it begins, or ends without. */
+  queueEventId: bigint | undefined;
+}
+
+type Event<Data extends ProfileData> = Extract<ProfileEvent, { readonly data: Data }>;
+
+/** Milliseconds of the host as nanoseconds. */
+const ns = (ms: number): bigint => BigInt(Math.round(ms * 1e6));
+
+/** Ids of things in the order in which they are first seen, from 1 on. */
+class Ids<Thing extends object> {
+  readonly #ids = new Map<Thing, bigint>();
+  #told = 0;
+
+  of(thing: Thing): bigint {
+    const known = this.#ids.get(thing);
+    if (known !== undefined) return known;
+    const id = BigInt(this.#ids.size + 1);
+    this.#ids.set(thing, id);
+    return id;
+  }
+
+  /** Those that came since the last call. */
+  takeNew(): readonly (readonly [Thing, bigint])[] {
+    const found = [...this.#ids].slice(this.#told);
+    this.#told = this.#ids.size;
+    return found;
+  }
+}
+
+/** Records of chunks; those of `dispatch-events` have chunks for each queue, which only these name. */
+type Rows = Map<RecordLayout, Map<QueuePlace | undefined, Uint8Array[]>>;
+
+/** A sink that writes what a session tells. `end` of the session completes the bundle. */
+export class ProfileFileSink implements ProfileSink {
+  readonly #writer: BundleWriter;
+  readonly #queues = new Map<string, QueuePlace>();
+  readonly #executables = new Ids<HalExecutable>();
+  readonly #commandBuffers = new Ids<CommandBuffer>();
+  readonly #open = new Map<number, OpenOperation>();
+  /** Of queue allocations: the operations that allocate them and give them back. */
+  readonly #allocations = new Map<object, { id: bigint; submissionId: bigint }>();
+  #name = '';
+  #lastEventId = 0n;
+  #lastSampleId = 0n;
+  #lastRelationshipId = 0n;
+  #rows: Rows = new Map();
+
+  constructor(target: BundleTarget) {
+    this.#writer = new BundleWriter(target);
+  }
+
+  begin(device: DeviceDescription): void {
+    this.#name = device.name;
+    this.#writer.record('session-begin', 'session', { sessionId: SESSION_ID, name: device.name });
+    for (const [physicalDeviceOrdinal, { uuid, queues }] of device.devices.entries()) {
+      const digits = /[0-9a-f]{16}$/i.exec(uuid)?.[0];
+      const physicalDeviceUuid = new Uint8Array(16);
+      if (digits !== undefined) physicalDeviceUuid.set(Uint8Array.fromHex(digits));
+      const flags = digits === undefined ? 0 : 1;
+      this.#add(DEVICES, { flags, physicalDeviceOrdinal, queueCount: queues.length, physicalDeviceUuid });
+      for (const [queueOrdinal, name] of queues.entries()) {
+        const place = { physicalDeviceOrdinal, queueOrdinal, streamId: BigInt(this.#queues.size + 1) };
+        this.#queues.set(name, place);
+        this.#add(QUEUES, place);
+      }
+    }
+    this.#writeRows({});
+  }
+
+  write({ events, dropped, clocks }: ProfileChunk): void {
+    for (const event of events) this.#event(event);
+    this.#addMetadata();
+    for (const [physicalDeviceOrdinal, { deviceTicks, hostBeforeMs, hostAfterMs }] of clocks.entries()) {
+      this.#add(CLOCK_CORRELATIONS, {
+        flags: CLOCK_FLAG.deviceTick | CLOCK_FLAG.hostCpu | CLOCK_FLAG.hostBracket,
+        physicalDeviceOrdinal,
+        sampleId: ++this.#lastSampleId,
+        deviceTick: deviceTicks,
+        hostCpuTimestampNs: (ns(hostBeforeMs) + ns(hostAfterMs)) / 2n,
+        hostTimeBeginNs: ns(hostBeforeMs),
+        hostTimeEndNs: ns(hostAfterMs),
+      });
+    }
+    this.#writeRows(dropped);
+  }
+
+  end(): void {
+    this.#writer.record('session-end', 'session', { sessionId: SESSION_ID, name: this.#name });
+    this.#writer.end();
+  }
+
+  /** `chunk`: the queue whose chunk it is, where records do not say theirs. */
+  #add<Layout extends RecordLayout>(layout: Layout, record: Partial<RecordOf<Layout>>, chunk?: QueuePlace): void {
+    const chunks = this.#rows.get(layout) ?? new Map<QueuePlace | undefined, Uint8Array[]>();
+    this.#rows.set(layout, chunks);
+    const rows = chunks.get(chunk);
+    const bytes = layout.encode(record);
+    if (rows === undefined) chunks.set(chunk, [bytes]);
+    else rows.push(bytes);
+  }
+
+  /** Chunks in the order in which readers need them: what events name comes before the events. */
+  #writeRows(dropped: ProfileChunk['dropped']): void {
+    for (const layout of CHUNK_ORDER) {
+      const data = DATA_OF.get(layout);
+      let droppedCount = BigInt((data && dropped[data]) ?? 0);
+      const chunks = [...(this.#rows.get(layout) ?? [])];
+      if (chunks.length === 0 && droppedCount > 0n) chunks.push([undefined, []]);
+      for (const [place, payload] of chunks) {
+        const header = { sessionId: SESSION_ID, name: this.#name, droppedCount, ...place };
+        this.#writer.record('chunk', layout.contentType, header, payload);
+        droppedCount = 0n;
+      }
+    }
+    this.#rows = new Map();
+  }
+
+  #addMetadata(): void {
+    for (const [commands, commandBufferId] of this.#commandBuffers.takeNew()) {
+      const executableId = (executable: HalExecutable) => this.#executables.of(executable);
+      this.#add(COMMAND_BUFFERS, { commandBufferId, mode: BigInt(commands.mode.bits), commandCategories: 3n });
+      for (const operation of commandOperations(commands, executableId)) {
+        this.#add(COMMAND_BUFFER_OPERATIONS, { commandBufferId, ...operation });
+      }
+    }
+    for (const [executable, executableId] of this.#executables.takeNew()) {
+      const { exportCount } = executable;
+      this.#add(EXECUTABLES, { executableId, exportCount });
+      for (let exportOrdinal = 0; exportOrdinal < exportCount; exportOrdinal++) {
+        const { info } = executable.exportAt(exportOrdinal);
+        const { name, bindingCount, constantCount, parameters, workgroupSize } = info;
+        const counts = { bindingCount, constantCount, parameterCount: parameters.length };
+        const record = { executableId, exportOrdinal, name, ...counts, workgroupSize: workgroupSize ?? [0, 0, 0] };
+        this.#add(EXECUTABLE_EXPORTS, record);
+        this.#add(EXECUTABLE_FUNCTIONS, record);
+      }
+    }
+  }
+
+  #event(event: ProfileEvent): void {
+    switch (event.data) {
+      case 'queue-events':
+        this.#queueEvent(event);
+        break;
+      case 'host-execution':
+        this.#hostExecution(event);
+        break;
+      case 'device-queue-events':
+        this.#deviceQueueEvent(event);
+        break;
+      case 'dispatch-events':
+        this.#dispatchEvent(event);
+        break;
+      case 'memory-events':
+        this.#memoryEvent(event);
+    }
+  }
+
+  #queueEvent(event: Event<'queue-events'>): void {
+    const { kind, operation, timeMs } = event;
+    if (kind === 'submitted') this.#open.set(operation.id, this.#opened(event));
+    const open = this.#open.get(operation.id);
+    if (open === undefined) return;
+    if (kind === 'ready') open.readyMs = timeMs;
+    if (kind === 'started') this.#addQueueEvent(open, event.strategy);
+    if (kind !== 'complete' && kind !== 'failed') return;
+    // It failed before it began.
+    if (open.queueEventId === undefined) this.#addQueueEvent(open, 'defer');
+    this.#open.delete(operation.id);
+  }
+
+  #opened(submitted: QueueEvent): OpenOperation {
+    const { operation, request, timeMs } = submitted;
+    const { commands, allocation } = request ?? {};
+    const allocationId = allocation === undefined ? 0n : this.#allocation(allocation, operation);
+    return {
+      place: this.#place(operation),
+      type: typeOf(operation),
+      submitted,
+      readyMs: timeMs,
+      commandBufferId: commands === undefined ? 0n : this.#commandBuffers.of(commands),
+      allocationId,
+      queueEventId: undefined,
+    };
+  }
+
+  #allocation(allocation: object, { id }: OperationInfo): bigint {
+    const known = this.#allocations.get(allocation) ?? { id: BigInt(this.#allocations.size + 1), submissionId: 0n };
+    this.#allocations.set(allocation, { id: known.id, submissionId: BigInt(id) });
+    return known.id;
+  }
+
+  #addQueueEvent(open: OpenOperation, strategy: QueueEvent['strategy']): void {
+    const { place, type, submitted, readyMs, commandBufferId, allocationId } = open;
+    const { operation, request, timeMs } = submitted;
+    open.queueEventId = ++this.#lastEventId;
+    this.#add(QUEUE_EVENTS, {
+      type,
+      flags: strategy === 'defer' ? QUEUE_FLAG.softwareDeferred : 0,
+      dependencyStrategy: numberOf(DEPENDENCY_STRATEGIES, STRATEGY_NAMES[strategy ?? 'none']),
+      eventId: open.queueEventId,
+      hostTimeNs: ns(timeMs),
+      readyHostTimeNs: ns(readyMs),
+      submissionId: BigInt(operation.id),
+      commandBufferId,
+      allocationId,
+      ...place,
+      waitCount: request?.waitCount ?? 0,
+      signalCount: request?.signalCount ?? 0,
+      operationCount: request?.commands?.commands.length ?? 1,
+      payloadLength: BigInt(request?.payloadBytes ?? 0),
+    });
+  }
+
+  #hostExecution({ operation, request, startMs, endMs, failure }: Event<'host-execution'>): void {
+    const place = this.#place(operation);
+    const eventId = ++this.#lastEventId;
+    const { commands, allocation, dispatch, payloadBytes = 0 } = request;
+    this.#add(HOST_EXECUTION_EVENTS, {
+      type: typeOf(operation),
+      flags: commands === undefined ? 0 : HOST_EXECUTION_FLAG.commandBuffer,
+      statusCode: failure?.statusValue ?? 0,
+      eventId,
+      submissionId: BigInt(operation.id),
+      commandBufferId: commands === undefined ? 0n : this.#commandBuffers.of(commands),
+      ...(dispatch !== undefined && {
+        executableId: this.#executables.of(dispatch.entry.executable),
+        exportOrdinal: dispatch.entry.ordinal,
+        workgroupCount: dispatch.groups,
+        workgroupSize: dispatch.workgroupSize,
+      }),
+      allocationId: allocation === undefined ? 0n : this.#allocation(allocation, operation),
+      ...place,
+      startHostTimeNs: ns(startMs),
+      endHostTimeNs: ns(endMs),
+      payloadLength: BigInt(payloadBytes),
+      operationCount: commands?.commands.length ?? 1,
+    });
+    const queueEventId = this.#open.get(operation.id)?.queueEventId;
+    if (queueEventId === undefined) this.#relate(place, 'host_execution_event', BigInt(operation.id), eventId);
+    else this.#relate(place, 'host_execution_event', queueEventId, eventId, 'queue_event');
+  }
+
+  #deviceQueueEvent({ operation, startTicks, endTicks, kernelCount }: OperationTimes): void {
+    const open = this.#open.get(operation.id);
+    const place = this.#place(operation);
+    const eventId = ++this.#lastEventId;
+    this.#add(QUEUE_DEVICE_EVENTS, {
+      type: typeOf(operation),
+      eventId,
+      submissionId: BigInt(operation.id),
+      commandBufferId: open?.commandBufferId ?? 0n,
+      ...place,
+      operationCount: kernelCount,
+      payloadLength: BigInt(open?.submitted.request?.payloadBytes ?? 0),
+      startTick: startTicks,
+      endTick: endTicks,
+    });
+    this.#relate(place, 'queue_device_event', BigInt(operation.id), eventId);
+  }
+
+  #dispatchEvent({ operation, kernel, startTicks, endTicks }: DispatchTimes): void {
+    const { entry, groups, workgroupSize, commandIndex, commands } = kernel;
+    const isRecorded = commands instanceof CommandBuffer;
+    const place = this.#place(operation);
+    const eventId = ++this.#lastEventId;
+    const record = {
+      flags:
+        (isRecorded ? DISPATCH_FLAG.commandBuffer : 0) | (groups === undefined ? DISPATCH_FLAG.indirectParameters : 0),
+      eventId,
+      submissionId: BigInt(operation.id),
+      commandBufferId: isRecorded ? this.#commandBuffers.of(commands) : 0n,
+      executableId: this.#executables.of(entry.executable),
+      ...(commandIndex !== undefined && { commandIndex }),
+      exportOrdinal: entry.ordinal,
+      workgroupCount: groups ?? [0, 0, 0],
+      workgroupSize,
+      startTick: startTicks,
+      endTick: endTicks,
+    };
+    this.#add(DISPATCH_EVENTS, record, place);
+    this.#relate(place, 'dispatch_event', BigInt(operation.id), eventId);
+  }
+
+  #memoryEvent({ kind, user, id, params, sizeBytes, timeMs }: Event<'memory-events'>): void {
+    const isQueue = typeof user !== 'string';
+    const of = isQueue ? 'queue' : user;
+    const queued = isQueue ? this.#allocations.get(user) : undefined;
+    this.#add(MEMORY_EVENT_RECORDS, {
+      type: numberOf(MEMORY_EVENTS, MEMORY_NAMES[of][kind]),
+      flags: isQueue ? MEMORY_FLAG.queueOperation : 0,
+      result: 0,
+      eventId: ++this.#lastEventId,
+      hostTimeNs: ns(timeMs),
+      // Queue allocations have numbers of their own, as events of queues name them.
+      allocationId: isQueue ? (queued?.id ?? 0n) : BigInt(id) + BUFFER_IDS,
+      submissionId: queued?.submissionId ?? 0n,
+      physicalDeviceOrdinal: params.deviceOrdinal,
+      memoryType: BigInt(params.memoryType.bits),
+      bufferUsage: BigInt(params.usage.bits),
+      length: BigInt(sizeBytes),
+      alignment: BigInt(params.minAlignmentBytes),
+    });
+  }
+
+  #place({ queue }: OperationInfo): QueuePlace {
+    return this.#queues.get(queue)!;
+  }
+
+  /** That a submission, or an event of a queue, led to an event. */
+  #relate(place: QueuePlace, target: string, sourceId: bigint, targetId: bigint, source = 'queue_submission'): void {
+    this.#add(EVENT_RELATIONSHIPS, {
+      type: numberOf(RELATIONSHIPS, RELATIONSHIP_NAMES[`${source} ${target}`]!),
+      relationshipId: ++this.#lastRelationshipId,
+      sourceType: numberOf(ENDPOINTS, source),
+      targetType: numberOf(ENDPOINTS, target),
+      ...place,
+      sourceId,
+      targetId,
+    });
+  }
+}
