@@ -148,6 +148,7 @@ const VERBS_OF = {
   'device-profiling-mode': ['run', 'benchmark'],
   'device-profiling-output': ['run', 'benchmark'],
   'device-profiling-filter-export': ['run', 'benchmark'],
+  'print-device-statistics': ['run', 'benchmark'],
 } as const satisfies Partial<Record<keyof typeof OPTIONS, readonly (typeof VERBS)[number][]>>;
 
 /** `hal list`, `hal info`, `hal run` and `hal benchmark`. */
@@ -291,10 +292,11 @@ async function withExport(
       options['workgroup-size'] === undefined ? undefined : extentOf('workgroup-size', options['workgroup-size']),
     dynamicGroupSizeBytes: options['dynamic-lds'],
   };
-  return await withProfile(device, options, async () => {
+  const run = async () => {
     using call = new ExportCall(device, entry, values, shape);
     return await use({ entry, call, queue: device.queue(), inputs });
-  });
+  };
+  return await withProfile(device, options, [context.stdout, run]);
 }
 
 function chooseExport(executable: HalExecutable, name: string | undefined): ExecutableExport {

@@ -44,6 +44,18 @@ test('an export has a row for each record, in a file or on the standard output',
   assert.equal(JSON.parse(stdout.split('\n')[0]!).schema_version, 15);
 });
 
+test('statistics are printed from a file, or at the end of a run', async () => {
+  const printed = await run('--print_device_statistics');
+  assert.match(printed.stdout, /\n\nIREE HAL device statistics:\n {2}aggregate_rows=2\n {2}dispatch_export_total=\d/);
+  assert.match(printed.stdout, /\n {2}dispatch vadd {2}count=1 total=\d+\.\d{3} ms avg=/);
+  const read = await profile('statistics', FILE);
+  assert.match(read.stdout, /\n {2}host_queue p=0 q=0 dispatch {2}count=1 total=\d/);
+  const [summary] = (await profile('statistics', FILE, '--format=jsonl')).stdout.split('\n');
+  assert.deepEqual(Object.keys(JSON.parse(summary!)), ['type', 'row_count', 'dropped_record_count']);
+  const both = await run('--print_device_statistics', `--device_profiling_output=${FILE}`);
+  assert.deepEqual([both.status, /in place of/.test(both.stderr)], [2, true]);
+});
+
 test('families and kernels may be chosen', async () => {
   const file = path.join(folder, 'chosen.ireeprof');
   const families = '--device_profiling_mode=dispatch-events,executable-metadata';

@@ -9,7 +9,9 @@ import { writeOutput } from '../process/output-file.ts';
 
 interface Report {
   readonly rows: readonly ReportRow[];
-  readonly columns: Columns;
+  readonly columns?: Columns;
+  /** In place of the tables. */
+  readonly text?: string;
 }
 
 interface ReportOptions {
@@ -23,8 +25,11 @@ type MakeReport = (profile: Profile, options: ReportOptions) => Promise<Report>;
 const REPORTS: Readonly<Record<string, MakeReport>> = {
   summary: async (profile) => ({
     rows: (await import('../../profile/reports/summary.ts')).summaryRows(profile),
-    columns: {},
   }),
+  statistics: async (profile) => {
+    const { statisticsRows, statisticsText } = await import('../../profile/reports/statistics.ts');
+    return { rows: statisticsRows(profile), text: statisticsText(profile) };
+  },
   dispatch: async (profile, { filter, withEvents }) => {
     const { DISPATCH_COLUMNS, dispatchRows } = await import('../../profile/reports/dispatch.ts');
     return { rows: dispatchRows(profile, filter, withEvents), columns: DISPATCH_COLUMNS };
@@ -45,7 +50,7 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
     const { MEMORY_COLUMNS, memoryRows } = await import('../../profile/reports/memory.ts');
     return { rows: memoryRows(profile, filter), columns: MEMORY_COLUMNS };
   },
-  cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile), columns: {} }),
+  cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile) }),
 };
 const VERBS = [...Object.keys(REPORTS), 'export'];
 const EXPORT = 'ireeperf-jsonl';
@@ -102,8 +107,8 @@ export const profile = defineCommand({
       return 0;
     }
     const filter = { glob, id: id === undefined ? undefined : BigInt(id) };
-    const { rows, columns } = await makeReport(read, { filter, withEvents: options['dispatch-events'] });
-    stdout(format === 'jsonl' ? jsonLines(rows) : textOf(rows, columns));
+    const { rows, columns = {}, text } = await makeReport(read, { filter, withEvents: options['dispatch-events'] });
+    stdout(format === 'jsonl' ? jsonLines(rows) : (text ?? textOf(rows, columns)));
     return 0;
   },
 });

@@ -1,6 +1,8 @@
 /** Profiles of devices for commands, by IREE's flags. */
+import { concatenate } from '../../base/concatenate.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import type { LogicalDevice, ProfileData, ProfileSession } from '../../hal/index.ts';
+import type { BundleTarget } from '../../profile/format/bundle.ts';
 import { BundleFile } from '../process/bundle-file.ts';
 
 /** IREE's families of data; those without a value are not there. */
@@ -39,38 +41,69 @@ export const deviceProfilingOptions = (verbs = '') =>
       aliases: ['device_profiling_filter_export'],
       description: `${verbs}dispatch-events of these kernels only; * is any characters`,
     },
+    'print-device-statistics': {
+      kind: 'flag',
+      aliases: ['print_device_statistics'],
+      description: `${verbs}prints durations of kernels and operations at the end, in place of a profile`,
+    },
   }) as const;
 
 export interface DeviceProfilingOptions {
   readonly 'device-profiling-mode'?: string | undefined;
   readonly 'device-profiling-output'?: string | undefined;
   readonly 'device-profiling-filter-export'?: string | undefined;
+  readonly 'print-device-statistics': boolean;
 }
 
 /**
- * Runs with a profile, if one is asked for. Throws USAGE for options that do not go together, UNSUPPORTED for
- * families that are not there, IO.
+ * Runs with a profile, if one is asked for; `print` gets its statistics. Throws USAGE for options that do not go
+ * together, UNSUPPORTED for families that are not there, IO.
  */
 export async function withProfile<T>(
   device: LogicalDevice,
   options: DeviceProfilingOptions,
-  run: () => Promise<T>,
+  [print, run]: readonly [print: (text: string) => void, run: () => Promise<T>],
 ): Promise<T> {
   const file = options['device-profiling-output'];
   const data = familiesOf(options['device-profiling-mode']);
   const kernel = options['device-profiling-filter-export'];
-  if (file === undefined) {
+  const isPrinted = options['print-device-statistics'];
+  if (file === undefined && !isPrinted) {
     if (data === undefined && kernel === undefined) return run();
-    throw new WavewrightError('USAGE', 'a profile needs a file: --device-profiling-output=FILE');
+    throw usage('a profile needs a file: --device-profiling-output=FILE');
+  }
+  if (file !== undefined && isPrinted) {
+    throw usage(
+      '--print-device-statistics is in place of --device-profiling-output: `profile statistics` prints a file',
+    );
   }
   const { ProfileFileSink } = await import('../../profile/session-file.ts');
-  using bundle = new BundleFile(file);
-  const session: ProfileSession = await device.profile({
-    sink: new ProfileFileSink(bundle),
-    ...(data !== undefined && { data }),
-    ...(kernel !== undefined && { filter: { kernel } }),
-    capacity: CAPACITY,
-  });
+  using bundle = file === undefined ? new BundleMemory() : new BundleFile(file);
+  const filter = kernel === undefined ? {} : { filter: { kernel } };
+  const families = data ?? (isPrinted ? lightFamilies(device) : undefined);
+  const sink = new ProfileFileSink(bundle);
+  const session = await device.profile({ sink, ...(families && { data: families }), ...filter, capacity: CAPACITY });
+  const result = await flushedRun(session, run);
+  if (!(bundle instanceof BundleMemory)) return result;
+  const [{ Profile }, { statisticsText }] = await Promise.all([
+    import('../../profile/profile.ts'),
+    import('../../profile/reports/statistics.ts'),
+  ]);
+  print(statisticsText(Profile.read(bundle.bytes)));
+  return result;
+}
+
+const usage = (what: string): WavewrightError => new WavewrightError('USAGE', what);
+
+/** What IREE calls lightweight statistics: kernels, and operations that ran some. */
+const lightFamilies = (device: LogicalDevice): ProfileData[] =>
+  device.queueFamilies.some(({ capabilities }) => capabilities.includes('dispatch-times'))
+    ? ['device-queue-events', 'dispatch-events']
+    : ['host-execution'];
+
+/** What a session keeps goes to its sink while the program runs, and all the rest at the end. */
+async function flushedRun<T>(session: ProfileSession, run: () => Promise<T>): Promise<T> {
+  // What fails to be written now is written, or told, at the end.
   const flush = setInterval(() => void session.flush().catch(() => {}), FLUSH_INTERVAL_MS);
   try {
     return await run();
@@ -78,6 +111,24 @@ export async function withProfile<T>(
     clearInterval(flush);
     await session.end();
   }
+}
+
+class BundleMemory implements BundleTarget, Disposable {
+  readonly #parts: Uint8Array[] = [];
+
+  append(bytes: Uint8Array): void {
+    this.#parts.push(bytes);
+  }
+
+  restart(bytes: Uint8Array): void {
+    this.#parts[0] = bytes;
+  }
+
+  get bytes(): Uint8Array {
+    return concatenate(this.#parts);
+  }
+
+  [Symbol.dispose](): void {}
 }
 
 const CAPACITY = 2 ** 20;
