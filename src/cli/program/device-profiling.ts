@@ -56,8 +56,8 @@ export interface DeviceProfilingOptions {
 }
 
 /**
- * Runs with a profile, if one is asked for; `print` gets its statistics. Throws USAGE for options that do not go
- * together, UNSUPPORTED for families that are not there, IO.
+ * Runs with a profile, if one is asked for; `print` gets its statistics. Throws USAGE for options that do
+ * not go together, UNSUPPORTED for families that are not there, IO.
  */
 export async function withProfile<T>(
   device: LogicalDevice,

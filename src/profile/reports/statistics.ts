@@ -1,6 +1,6 @@
 /**
- * `profile statistics`: durations and bytes added up by what they are of, which IREE's tools also print at the
- * end of a run.
+ * `profile statistics`: durations and bytes added up by what they are of, which IREE's tools also print at
+ * the end of a run.
  */
 import { MEMORY_EVENTS, QUEUE_OPERATIONS } from '../format/names.ts';
 import { NO_ORDINAL, type RecordLayout, type RecordOf } from '../format/record-layout.ts';
