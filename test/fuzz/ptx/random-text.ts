@@ -1,5 +1,5 @@
 /**
- * Random PTX: kernels of instructions that the rows have, with operands that fit them, and damage to texts.
+ * Random PTX: kernels of instructions that the rows have, with operands that fit them.
  * What a kernel computes is defined, so that all executors must agree: threads keep to places of their own,
  * and instructions that threads do together stand where all of them come.
  */
@@ -236,36 +236,3 @@ ${[0, 8, 16, 24, 32, 40, 48, 56].map((at) => `${mixed(`ld.local.u64 %a2, [%local
 }
 
 const mixed = (take: string): string => `  ${take}\n  mad.lo.u64 %a3, %a3, 0x9e3779b97f4a7c15, %a2;`;
-
-const WORDS = /[%.\w$]+|[^\s\w]/gu;
-const EDGES = [
-  '0',
-  '-1',
-  '2147483647',
-  '2147483648',
-  '4294967295',
-  '4294967296',
-  '18446744073709551615',
-  '1e400',
-  '0f7fc00000',
-];
-
-/** A text with one to four words taken away, doubled, exchanged or replaced. */
-export function damaged(text: string, random: Random): string {
-  const words = [...text.matchAll(WORDS)];
-  let result = text;
-  for (let count = random.between(1, 4); count > 0; count--) {
-    const [from, to] = [random.pick(words), random.pick(words)];
-    const other = random.weighted([
-      [3, ''],
-      [3, `${from[0]} ${from[0]}`],
-      [6, to[0]],
-      [3, random.pick(EDGES)],
-      [1, String.fromCodePoint(random.between(1, 0x2fff))],
-      [1, `{${from[0]}`],
-    ]);
-    const at = result.indexOf(from[0], random.below(Math.max(1, from.index - 200)));
-    if (at >= 0) result = result.slice(0, at) + other + result.slice(at + from[0].length);
-  }
-  return result;
-}

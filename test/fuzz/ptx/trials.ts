@@ -7,10 +7,9 @@ import { printPtx } from '../../../src/ptx/text/printer.ts';
 import { output, source, WAYS } from '../../../src/ptx-host/ptx-runs.test-support.ts';
 import { runPtxKernel } from '../../../src/ptx-host/run-kernel.ts';
 import { Random } from '../random.ts';
-import { damaged, MAX_THREADS, PLACE_BYTES, PtxWriter } from './random-text.ts';
+import { DamageTrials } from './damage-trials.ts';
+import { MAX_THREADS, PLACE_BYTES, PtxWriter } from './random-text.ts';
 
-const MAX_CPU_MS = 8000;
-const DAMAGED_TEXTS = 20;
 /** By the clock: a loaded machine takes its time for everything, and some damaged code never ends. */
 const TIMEOUTS_MS = { whole: 20_000, damaged: 1000 };
 const EDGES = [0n, 1n, 0x8000_0000_8000_0000n, 0xffff_ffff_ffff_ffffn, 0x3f80_0000_7f80_0000n, 0x7ff8_0000_7fc0_0000n];
@@ -41,13 +40,25 @@ async function outcome(
   }
 }
 
+export interface DamageCounts {
+  /** Damaged texts for each kernel. */
+  readonly texts: number;
+  /** Of so many that compile, one is executed. */
+  readonly every: number;
+}
+
 /** What was tried, and what was wrong with it. */
 export class PtxTrials {
   readonly findings: string[] = [];
   /** Whether the compiler refuses an opcode, which it says by name. */
   readonly opcodes = new Map<string, boolean>();
+  readonly damage = new DamageTrials();
+  readonly #counts: DamageCounts;
   kernels = 0;
-  texts = 0;
+
+  constructor(counts: DamageCounts) {
+    this.#counts = counts;
+  }
 
   /** A seed's kernel has the same results on all executors; what comes of damage ends in clear errors. */
   async run(seed: number): Promise<void> {
@@ -56,14 +67,13 @@ export class PtxTrials {
       const random = new Random(seed);
       const text = new PtxWriter(random, this.opcodes).kernel(random.between(1, 40));
       await this.#compare(text, seed, report);
-      for (let i = 0; i < DAMAGED_TEXTS; i++) {
-        // One in ten runs: what still compiles may do anything.
-        const way = i % 10 === 0 ? random.pick(Object.values(WAYS)) : undefined;
-        await this.#damage(damaged(text, random), seed, way, (what) => report(`damaged ${i}: ${what}`));
-      }
+      const execute = (damaged: string, choices: Random): Promise<string> =>
+        outcome(damaged, choices, choices.pick(Object.values(WAYS)), TIMEOUTS_MS.damaged);
+      await this.damage.run(seed, this.#counts.texts, { text, execute, every: this.#counts.every });
     } catch (error) {
       report(error instanceof Error ? (error.stack ?? String(error)) : String(error));
     }
+    this.findings.push(...this.damage.findings.splice(0));
   }
 
   async #compare(text: string, seed: number, report: (what: string) => void): Promise<void> {
@@ -77,23 +87,5 @@ export class PtxTrials {
       if (found.includes(':')) report(`${way}: ${found}`);
       if (found !== first) report(`${way} has other results`);
     }
-  }
-
-  async #damage(
-    text: string,
-    seed: number,
-    way: EmulatorDeviceOptions | undefined,
-    report: (what: string) => void,
-  ): Promise<void> {
-    this.texts++;
-    const { user } = process.cpuUsage();
-    try {
-      if (way) await outcome(text, new Random(seed), way, TIMEOUTS_MS.damaged);
-      else printPtx(parsePtx(text, 'k.ptx'));
-    } catch (error) {
-      if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') report(String(error));
-    }
-    const usedMs = (process.cpuUsage().user - user) / 1000;
-    if (usedMs > MAX_CPU_MS) report(`${usedMs} ms`);
   }
 }
