@@ -136,7 +136,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   loader: ['host', 'rpc', '.'],
   'loader/rpc': ['protocol', 'handlers', '.'],
   ptx: ['text', 'machine', 'rows', 'compile', '.'],
-  profile: ['format', '.', 'reports'],
+  profile: ['format', '.', 'reports', 'export'],
   services: ['hostcall', '.'],
 };
 

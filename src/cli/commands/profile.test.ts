@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { runCommand } from '../run-command.test-support.ts';
 
@@ -44,6 +45,25 @@ test('an export has a row for each record, in a file or on the standard output',
   assert.equal(JSON.parse(stdout.split('\n')[0]!).schema_version, 15);
 });
 
+test('a trace of Perfetto and a database are files', async () => {
+  const trace = path.join(folder, 'vadd.pftrace');
+  assert.equal((await profile('export', FILE, '--format=perfetto', `--output=${trace}`)).status, 0);
+  for (const name of ['IREE HAL profile', 'queue[0] stream=1', 'dispatch', 'vadd']) {
+    assert.ok(readFileSync(trace).includes(name), name);
+  }
+  const file = path.join(folder, 'vadd.db');
+  for (let i = 0; i < 2; i++) {
+    assert.equal((await profile('export', FILE, '--format=sqlite', `--output=${file}`)).status, 0);
+  }
+  const database = new DatabaseSync(file);
+  const kernels = database.prepare('SELECT "key", count(*) AS count FROM dispatch_event GROUP BY "key"').all();
+  database.close();
+  assert.deepEqual(
+    kernels.map(({ key, count }) => [key, count]),
+    [['vadd', 1]],
+  );
+});
+
 test('statistics are printed from a file, or at the end of a run', async () => {
   const printed = await run('--print_device_statistics');
   assert.match(printed.stdout, /\n\nIREE HAL device statistics:\n {2}aggregate_rows=2\n {2}dispatch_export_total=\d/);
@@ -72,7 +92,8 @@ test('what is wrong is said', async () => {
     assert.deepEqual([found, message.test(stderr)], [status, true], stderr);
   };
   await failing(['profile', 'sumary', FILE], 2, /unknown verb 'sumary'[\s\S]*summary/);
-  await failing(['profile', 'export', FILE], 2, /export needs --format=ireeperf-jsonl/);
+  await failing(['profile', 'export', FILE], 2, /export needs one of --format=ireeperf-jsonl/);
+  await failing(['profile', 'export', FILE, '--format=perfetto'], 2, /this format needs a file: --output=FILE/);
   await failing(['profile', 'queue', FILE, '--format=ireeperf-jsonl'], 2, /one of export/);
   await failing(['profile', 'summary', VADD], 3, /is not the magic number of a profile/);
   const cut = path.join(folder, 'cut.ireeprof');

@@ -5,7 +5,9 @@ import type { Columns, ReportRow } from '../../profile/reports/rows.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
-import { writeOutput } from '../process/output-file.ts';
+import { checkOutput, writeOutput } from '../process/output-file.ts';
+
+const { rmSync } = process.getBuiltinModule('node:fs');
 
 interface Report {
   readonly rows: readonly ReportRow[];
@@ -53,7 +55,38 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
   cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile) }),
 };
 const VERBS = [...Object.keys(REPORTS), 'export'];
-const EXPORT = 'ireeperf-jsonl';
+
+type Export = (profile: Profile, output: string, stdout: (text: string) => void) => Promise<void>;
+
+/** Formats of `export`, by what they write. */
+const EXPORTS = {
+  'ireeperf-jsonl': async (profile, output, stdout) => {
+    const [{ interchangeRows }, { jsonOf }] = await Promise.all([
+      import('../../profile/reports/interchange.ts'),
+      import('../../profile/reports/rows.ts'),
+    ]);
+    const lines = Iterator.from(interchangeRows(profile)).map((row) => `${jsonOf(row)}\n`);
+    if (output === '-') for (const line of lines) stdout(line);
+    else writeOutput(output, new TextEncoder().encode([...lines].join('')));
+  },
+  perfetto: async (profile, output) => {
+    const { perfettoTrace } = await import('../../profile/export/perfetto.ts');
+    writeOutput(fileNamed(output), perfettoTrace(profile).bytes);
+  },
+  sqlite: async (profile, output) => {
+    const file = fileNamed(output);
+    checkOutput(file);
+    const { writeDatabase } = await import('../../profile/export/node-sqlite.ts');
+    rmSync(file, { force: true });
+    writeDatabase(profile, file);
+  },
+} as const satisfies Readonly<Record<string, Export>>;
+const EXPORT_FORMATS = ['ireeperf-jsonl', 'perfetto', 'sqlite'] as const satisfies readonly (keyof typeof EXPORTS)[];
+
+function fileNamed(output: string): string {
+  if (output !== '-') return output;
+  throw usage('this format needs a file: --output=FILE');
+}
 
 /** What is in a profile. */
 export const profile = defineCommand({
@@ -61,9 +94,9 @@ export const profile = defineCommand({
   options: {
     format: {
       kind: 'choice',
-      choices: ['text', 'jsonl', EXPORT],
+      choices: ['text', 'jsonl', ...EXPORT_FORMATS],
       default: 'text',
-      description: `how to print; export: ${EXPORT}`,
+      description: `how to print; export: ${EXPORT_FORMATS.join(', ')}`,
     },
     filter: { kind: 'text', placeholder: 'GLOB', default: '*', description: 'names of rows; * is any characters' },
     id: { kind: 'integer', placeholder: 'N', min: 0, max: Number.MAX_SAFE_INTEGER, description: 'rows with this id' },
@@ -77,7 +110,9 @@ export const profile = defineCommand({
   formats: {
     text: 'for people',
     jsonl: 'JSON Lines with the rows of iree-profile',
-    [EXPORT]: 'JSON Lines with a row for each record of the file, schema version 15',
+    'ireeperf-jsonl': 'JSON Lines with a row for each record of the file, schema version 15',
+    perfetto: 'a trace that ui.perfetto.dev opens',
+    sqlite: 'a database with a table for each type of record',
   },
   notes: [
     'FILE is a profile of a HAL device (.ireeprof 1.6), of ours or of IREE. --id is that of an event (dispatch, memory), an executable, a command buffer',
@@ -87,25 +122,21 @@ export const profile = defineCommand({
   async run({ stdout }, options, [verb, file]) {
     const { format, filter: glob, id, output } = options;
     if (!VERBS.includes(verb!)) throw usage(`unknown verb '${verb}'`, didYouMean(verb!, VERBS));
-    if ((verb === 'export') !== (format === EXPORT)) {
-      throw usage(verb === 'export' ? `export needs --format=${EXPORT}` : `--format=${EXPORT} is one of export`);
+    const exportFormat = EXPORT_FORMATS.find((each) => each === format);
+    if ((verb === 'export') !== (exportFormat !== undefined)) {
+      const named = `--format=${EXPORT_FORMATS.join(', ')}`;
+      throw usage(verb === 'export' ? `export needs one of ${named}` : `--format=${format} is one of export`);
     }
-    const [{ Profile }, { jsonLines, jsonOf, textOf }] = await Promise.all([
+    const [{ Profile }, { jsonLines, textOf }] = await Promise.all([
       import('../../profile/profile.ts'),
       import('../../profile/reports/rows.ts'),
     ]);
     const read = Profile.read(readInput(file!, 'a profile'), file!);
-    const makeReport = REPORTS[verb!];
-    if (makeReport === undefined) {
-      const { interchangeRows } = await import('../../profile/reports/interchange.ts');
-      if (output !== '-') {
-        const text = Array.from(interchangeRows(read), (row) => `${jsonOf(row)}\n`).join('');
-        writeOutput(output, new TextEncoder().encode(text));
-        return 0;
-      }
-      for (const row of interchangeRows(read)) stdout(`${jsonOf(row)}\n`);
+    if (exportFormat !== undefined) {
+      await EXPORTS[exportFormat](read, output, stdout);
       return 0;
     }
+    const makeReport = REPORTS[verb!]!;
     const filter = { glob, id: id === undefined ? undefined : BigInt(id) };
     const { rows, columns = {}, text } = await makeReport(read, { filter, withEvents: options['dispatch-events'] });
     stdout(format === 'jsonl' ? jsonLines(rows) : (text ?? textOf(rows, columns)));
