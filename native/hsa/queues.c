@@ -271,7 +271,6 @@ EXPORT status_t hsa_amd_queue_get_info(const amd_queue_t *queue, uint32_t attrib
   EXPORT uint64_t hsa_queue_load_write_index_##order(const amd_queue_t *queue) { return queue->write_index; }
 LOAD_INDEX(relaxed)
 LOAD_INDEX(scacquire)
-LOAD_INDEX(acquire)
 
 /* The read index is the packet processor's: these functions are for queues that the program itself serves. */
 #define STORE_INDEX(order) \
@@ -279,7 +278,6 @@ LOAD_INDEX(acquire)
   EXPORT void hsa_queue_store_read_index_##order(amd_queue_t *queue, uint64_t value) { queue->read_index = value; }
 STORE_INDEX(relaxed)
 STORE_INDEX(screlease)
-STORE_INDEX(release)
 
 #define CHANGE_INDEX(order) \
   EXPORT uint64_t hsa_queue_add_write_index_##order(amd_queue_t *queue, uint64_t value) { \
@@ -293,6 +291,3 @@ CHANGE_INDEX(relaxed)
 CHANGE_INDEX(scacquire)
 CHANGE_INDEX(screlease)
 CHANGE_INDEX(scacq_screl)
-CHANGE_INDEX(acquire)
-CHANGE_INDEX(release)
-CHANGE_INDEX(acq_rel)

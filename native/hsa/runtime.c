@@ -1,4 +1,5 @@
 /* The life of the runtime: hsa_init, hsa_shut_down, forks; and texts of statuses. */
+#define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 
 #include "runtime.h"
 
-static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Tools may call these functions when they are loaded. */
+static pthread_mutex_t life_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static _Atomic int references;
 /* This process is the child of one that used the runtime: locks may be held by threads that it does not have. */
 static bool is_orphan;
@@ -34,7 +36,8 @@ static void before_fork(void) { pthread_mutex_lock(&life_lock); }
 static void in_parent(void) { pthread_mutex_unlock(&life_lock); }
 
 static void in_child(void) {
-  pthread_mutex_unlock(&life_lock);
+  /* The child's thread is another one than that which locked it. */
+  life_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
   if (references == 0) return;
   memory_unshare_locked();
   references = 0;
@@ -62,7 +65,7 @@ EXPORT status_t hsa_init(void) {
   status_t status = SUCCESS;
   if (references == INT_MAX) status = REFCOUNT_OVERFLOW;
   else if (references == 0) status = start();
-  if (status == SUCCESS) references++;
+  if (status == SUCCESS && ++references == 1) tools_load();
   pthread_mutex_unlock(&life_lock);
   return status;
 }
@@ -70,6 +73,7 @@ EXPORT status_t hsa_init(void) {
 EXPORT status_t hsa_shut_down(void) {
   pthread_mutex_lock(&life_lock);
   status_t status = references == 0 ? NOT_INITIALIZED : SUCCESS;
+  if (references == 1) tools_unload();
   if (status == SUCCESS && --references == 0) {
     watchers_stop();
     code_reset();

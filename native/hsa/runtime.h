@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "api-tables.h"
 #include "hsa-abi.h"
 #include "protocol.h"
 
@@ -26,6 +27,10 @@ HIDDEN bool runtime_is_live(void);
 HIDDEN _Noreturn void runtime_lost(const char *why);
 /* Says on standard error what is not implemented: once, and only under WAVEWRIGHT_TRACE. */
 HIDDEN status_t refuse(const char *name);
+
+/* tools.c: the table of functions, and tools that look at it. */
+HIDDEN void tools_load(void);
+HIDDEN void tools_unload(void);
 
 /* connection.c: the device process and the memory that it shares. */
 typedef struct {

@@ -158,18 +158,16 @@ static void store(uint64_t handle, int64_t value) {
   trace_end(&bell);
 }
 
-/* Memory orders say what is promised at least; all get the strongest. */
+/* Memory orders, whose older names are no functions of their own, say what is promised at least; all get the strongest. */
 #define LOAD(order) \
   EXPORT int64_t hsa_signal_load_##order(uint64_t signal) { return signal_load(signal); }
 LOAD(relaxed)
 LOAD(scacquire)
-LOAD(acquire)
 
 #define STORE(order) \
   EXPORT void hsa_signal_store_##order(uint64_t signal, int64_t value) { store(signal, value); }
 STORE(relaxed)
 STORE(screlease)
-STORE(release)
 
 #define SILENT_STORE(order) \
   EXPORT void hsa_signal_silent_store_##order(uint64_t signal, int64_t value) { *value_of(signal) = value; }
@@ -205,9 +203,6 @@ IN_ORDER(relaxed)
 IN_ORDER(scacquire)
 IN_ORDER(screlease)
 IN_ORDER(scacq_screl)
-IN_ORDER(acquire)
-IN_ORDER(release)
-IN_ORDER(acq_rel)
 
 static bool condition_holds(uint32_t condition, int64_t value, int64_t compare) {
   switch (condition) {
@@ -297,7 +292,6 @@ static uint32_t wait_for(const group_t *group, uint64_t timeout_ns, uint32_t hin
   }
 WAIT(relaxed)
 WAIT(scacquire)
-WAIT(acquire)
 
 static bool is_group(uint32_t count, const uint64_t *signals) {
   if (!runtime_is_live() || count == 0 || count > MAX_GROUP_SIGNALS || signals == NULL) return false;

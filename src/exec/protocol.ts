@@ -128,7 +128,6 @@ export const TRACE_WORDS = { sequence: 0, beginNs: 1, endNs: 2, call: 3, thread:
 export const TRACED_CALLS = {
   hsa_signal_wait_relaxed: ['signal', 'value'],
   hsa_signal_wait_scacquire: ['signal', 'value'],
-  hsa_signal_wait_acquire: ['signal', 'value'],
   doorbell: ['queue', 'packet'],
   copy: ['completion', 'bytes'],
   hsa_amd_signal_wait_any: ['signals', 'count'],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { guestAddress } from '../device/guest-address.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
-import { CONTROL_WORDS, TRACE_RECORDS, TRACE_WORDS } from './protocol.ts';
+import { CONTROL_WORDS, TRACE_RECORDS, TRACE_WORDS, TRACED_CALLS } from './protocol.ts';
 import type { TimedPacket } from './timed-packet.ts';
 import { Traces } from './trace.ts';
 import { TraceRing } from './trace-ring.ts';
@@ -75,12 +75,13 @@ test('the ring gives what was written, in its order, and bears anything', () => 
   const bytes = device.memory.view(address, TRACE_RECORDS * count * 8);
   const records = new BigUint64Array(bytes.buffer, bytes.byteOffset, TRACE_RECORDS * count);
   const write = (index: number, values: readonly bigint[]) => records.set(values, (index % TRACE_RECORDS) * count);
+  const doorbell = BigInt(Object.keys(TRACED_CALLS).indexOf('doorbell'));
   assert.deepEqual([...ring.take()], []);
-  write(0, [1n, 5n, 6n, 3n, 77n, 0x1000n, 9n, 0n]);
+  write(0, [1n, 5n, 6n, doorbell, 77n, 0x1000n, 9n, 0n]);
   // No such call, a time that runs backwards, a record that is not complete.
   write(1, [2n, 5n, 6n, 2n ** 63n, 77n, 0n, 0n, 0n]);
-  write(2, [3n, 6n, 5n, 3n, 77n, 0n, 0n, 0n]);
-  write(3, [3n, 5n, 6n, 3n, 77n, 0n, 0n, 0n]);
+  write(2, [3n, 6n, 5n, doorbell, 77n, 0n, 0n, 0n]);
+  write(3, [3n, 5n, 6n, doorbell, 77n, 0n, 0n, 0n]);
   assert.deepEqual([...ring.take()], [{ name: 'doorbell', beginNs: 5n, endNs: 6n, thread: 77, a: 0x1000n, b: 9n }]);
   assert.equal(words[CONTROL_WORDS.traceRead / 2], 3n);
   for (let i = 3; i < TRACE_RECORDS + 3; i++) write(i, [BigInt(i + 1), 5n, 6n, 3n, 1n, 0n, 0n, 0n]);

@@ -16,9 +16,7 @@ const FIRST_QUEUE_TRACK = 1_000_000_000;
 const REQUEST_TRACK = FIRST_QUEUE_TRACK - 1;
 
 /** Calls of which `a` is the signal that is waited for. */
-const WAITS: ReadonlySet<string> = new Set([
-  ...['hsa_signal_wait_relaxed', 'hsa_signal_wait_scacquire', 'hsa_signal_wait_acquire'],
-]);
+const WAITS: ReadonlySet<string> = new Set([...['hsa_signal_wait_relaxed', 'hsa_signal_wait_scacquire']]);
 
 interface Slice {
   readonly track: number;

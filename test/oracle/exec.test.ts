@@ -74,6 +74,27 @@ test('the C interface does what the TypeScript runtime does, and refuses what th
   assert.match(stdout, /\n. pass 2\d\d\n. fail 0\n/);
 });
 
+test('tools that HSA_TOOLS_LIB names see and replace functions in the table', () => {
+  const tool = path.join(folder, 'tool.so');
+  const flags = ['-std=gnu11', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', `-I${path.join(ROOT, 'native/hsa')}`];
+  execFileSync('gcc', [...flags, '-o', tool, path.join(import.meta.dirname, 'hsa-program/tool.c')]);
+  const run = (...variables: string[]) => exec('--timeout=60', 'env', ...variables, program, code);
+  const { stdout, stderr } = run(`HSA_TOOLS_LIB=/none.so "${tool}"`);
+  assert.equal(stdout, '0 wrong\n', stderr);
+  assert.match(stderr, /the tool \/none.so of HSA_TOOLS_LIB is not loaded: /);
+  // Versions and sizes are those of ROCr of 2025: an entry has 8 bytes, a version 16.
+  const sizes = [125, 74, 6, 14, 6, 7].map((count) => 16 + 8 * count);
+  const versions = ['2.0', '2.7', '2.0', '2.1', '1.0', '1.0'].map((version, i) => `${version} of ${sizes[i]}`);
+  const loaded = `tool: version 3, 1 failed: /none.so, tables 3.1 of 64 ${versions.join(' ')}; status 0, 1000000000 Hz, refused 47\n`;
+  assert.equal(stderr.split(loaded).length, 3, stderr);
+  assert.match(stderr, /tool: 5 queues, 2 executables, allocations seen, loads seen\n/);
+  assert.match(stderr, /tool: 10 queues, 4 executables, allocations seen, loads seen\n/);
+  const refused = run(`HSA_TOOLS_LIB=${tool}`, 'TOOL_REFUSES=1');
+  assert.equal(refused.stdout, '0 wrong\n', refused.stderr);
+  assert.match(refused.stderr, /tool.so of HSA_TOOLS_LIB is not loaded: its OnLoad refused\n/);
+  assert.doesNotMatch(refused.stderr, /queues/);
+});
+
 test('a program with 64 threads, no memory and no files left gets statuses, and may end at any time', () => {
   const { status, stdout, stderr } = exec('--timeout=60', program, code, 'burden');
   assert.equal(stdout, '0 wrong\n', stderr);

@@ -1,0 +1,747 @@
+/* Made of tools/api-tables.ts by tools/native.ts, which explains what stands here. */
+#ifndef WAVEWRIGHT_API_TABLES_H
+#define WAVEWRIGHT_API_TABLES_H
+
+/* What is behind the exports of these names. */
+#define hsa_init own_hsa_init
+#define hsa_shut_down own_hsa_shut_down
+#define hsa_system_get_info own_hsa_system_get_info
+#define hsa_system_extension_supported own_hsa_system_extension_supported
+#define hsa_system_get_extension_table own_hsa_system_get_extension_table
+#define hsa_iterate_agents own_hsa_iterate_agents
+#define hsa_agent_get_info own_hsa_agent_get_info
+#define hsa_queue_create own_hsa_queue_create
+#define hsa_soft_queue_create own_hsa_soft_queue_create
+#define hsa_queue_destroy own_hsa_queue_destroy
+#define hsa_queue_inactivate own_hsa_queue_inactivate
+#define hsa_queue_load_read_index_scacquire own_hsa_queue_load_read_index_scacquire
+#define hsa_queue_load_read_index_relaxed own_hsa_queue_load_read_index_relaxed
+#define hsa_queue_load_write_index_scacquire own_hsa_queue_load_write_index_scacquire
+#define hsa_queue_load_write_index_relaxed own_hsa_queue_load_write_index_relaxed
+#define hsa_queue_store_write_index_relaxed own_hsa_queue_store_write_index_relaxed
+#define hsa_queue_store_write_index_screlease own_hsa_queue_store_write_index_screlease
+#define hsa_queue_cas_write_index_scacq_screl own_hsa_queue_cas_write_index_scacq_screl
+#define hsa_queue_cas_write_index_scacquire own_hsa_queue_cas_write_index_scacquire
+#define hsa_queue_cas_write_index_relaxed own_hsa_queue_cas_write_index_relaxed
+#define hsa_queue_cas_write_index_screlease own_hsa_queue_cas_write_index_screlease
+#define hsa_queue_add_write_index_scacq_screl own_hsa_queue_add_write_index_scacq_screl
+#define hsa_queue_add_write_index_scacquire own_hsa_queue_add_write_index_scacquire
+#define hsa_queue_add_write_index_relaxed own_hsa_queue_add_write_index_relaxed
+#define hsa_queue_add_write_index_screlease own_hsa_queue_add_write_index_screlease
+#define hsa_queue_store_read_index_relaxed own_hsa_queue_store_read_index_relaxed
+#define hsa_queue_store_read_index_screlease own_hsa_queue_store_read_index_screlease
+#define hsa_agent_iterate_regions own_hsa_agent_iterate_regions
+#define hsa_region_get_info own_hsa_region_get_info
+#define hsa_agent_get_exception_policies own_hsa_agent_get_exception_policies
+#define hsa_agent_extension_supported own_hsa_agent_extension_supported
+#define hsa_memory_register own_hsa_memory_register
+#define hsa_memory_deregister own_hsa_memory_deregister
+#define hsa_memory_allocate own_hsa_memory_allocate
+#define hsa_memory_free own_hsa_memory_free
+#define hsa_memory_copy own_hsa_memory_copy
+#define hsa_memory_assign_agent own_hsa_memory_assign_agent
+#define hsa_signal_create own_hsa_signal_create
+#define hsa_signal_destroy own_hsa_signal_destroy
+#define hsa_signal_load_relaxed own_hsa_signal_load_relaxed
+#define hsa_signal_load_scacquire own_hsa_signal_load_scacquire
+#define hsa_signal_store_relaxed own_hsa_signal_store_relaxed
+#define hsa_signal_store_screlease own_hsa_signal_store_screlease
+#define hsa_signal_wait_relaxed own_hsa_signal_wait_relaxed
+#define hsa_signal_wait_scacquire own_hsa_signal_wait_scacquire
+#define hsa_signal_and_relaxed own_hsa_signal_and_relaxed
+#define hsa_signal_and_scacquire own_hsa_signal_and_scacquire
+#define hsa_signal_and_screlease own_hsa_signal_and_screlease
+#define hsa_signal_and_scacq_screl own_hsa_signal_and_scacq_screl
+#define hsa_signal_or_relaxed own_hsa_signal_or_relaxed
+#define hsa_signal_or_scacquire own_hsa_signal_or_scacquire
+#define hsa_signal_or_screlease own_hsa_signal_or_screlease
+#define hsa_signal_or_scacq_screl own_hsa_signal_or_scacq_screl
+#define hsa_signal_xor_relaxed own_hsa_signal_xor_relaxed
+#define hsa_signal_xor_scacquire own_hsa_signal_xor_scacquire
+#define hsa_signal_xor_screlease own_hsa_signal_xor_screlease
+#define hsa_signal_xor_scacq_screl own_hsa_signal_xor_scacq_screl
+#define hsa_signal_exchange_relaxed own_hsa_signal_exchange_relaxed
+#define hsa_signal_exchange_scacquire own_hsa_signal_exchange_scacquire
+#define hsa_signal_exchange_screlease own_hsa_signal_exchange_screlease
+#define hsa_signal_exchange_scacq_screl own_hsa_signal_exchange_scacq_screl
+#define hsa_signal_add_relaxed own_hsa_signal_add_relaxed
+#define hsa_signal_add_scacquire own_hsa_signal_add_scacquire
+#define hsa_signal_add_screlease own_hsa_signal_add_screlease
+#define hsa_signal_add_scacq_screl own_hsa_signal_add_scacq_screl
+#define hsa_signal_subtract_relaxed own_hsa_signal_subtract_relaxed
+#define hsa_signal_subtract_scacquire own_hsa_signal_subtract_scacquire
+#define hsa_signal_subtract_screlease own_hsa_signal_subtract_screlease
+#define hsa_signal_subtract_scacq_screl own_hsa_signal_subtract_scacq_screl
+#define hsa_signal_cas_relaxed own_hsa_signal_cas_relaxed
+#define hsa_signal_cas_scacquire own_hsa_signal_cas_scacquire
+#define hsa_signal_cas_screlease own_hsa_signal_cas_screlease
+#define hsa_signal_cas_scacq_screl own_hsa_signal_cas_scacq_screl
+#define hsa_isa_from_name own_hsa_isa_from_name
+#define hsa_isa_get_info own_hsa_isa_get_info
+#define hsa_isa_compatible own_hsa_isa_compatible
+#define hsa_code_object_serialize own_hsa_code_object_serialize
+#define hsa_code_object_deserialize own_hsa_code_object_deserialize
+#define hsa_code_object_destroy own_hsa_code_object_destroy
+#define hsa_code_object_get_info own_hsa_code_object_get_info
+#define hsa_code_object_get_symbol own_hsa_code_object_get_symbol
+#define hsa_code_symbol_get_info own_hsa_code_symbol_get_info
+#define hsa_code_object_iterate_symbols own_hsa_code_object_iterate_symbols
+#define hsa_executable_create own_hsa_executable_create
+#define hsa_executable_destroy own_hsa_executable_destroy
+#define hsa_executable_load_code_object own_hsa_executable_load_code_object
+#define hsa_executable_freeze own_hsa_executable_freeze
+#define hsa_executable_get_info own_hsa_executable_get_info
+#define hsa_executable_global_variable_define own_hsa_executable_global_variable_define
+#define hsa_executable_agent_global_variable_define own_hsa_executable_agent_global_variable_define
+#define hsa_executable_readonly_variable_define own_hsa_executable_readonly_variable_define
+#define hsa_executable_validate own_hsa_executable_validate
+#define hsa_executable_get_symbol own_hsa_executable_get_symbol
+#define hsa_executable_symbol_get_info own_hsa_executable_symbol_get_info
+#define hsa_executable_iterate_symbols own_hsa_executable_iterate_symbols
+#define hsa_status_string own_hsa_status_string
+#define hsa_extension_get_name own_hsa_extension_get_name
+#define hsa_system_major_extension_supported own_hsa_system_major_extension_supported
+#define hsa_system_get_major_extension_table own_hsa_system_get_major_extension_table
+#define hsa_agent_major_extension_supported own_hsa_agent_major_extension_supported
+#define hsa_cache_get_info own_hsa_cache_get_info
+#define hsa_agent_iterate_caches own_hsa_agent_iterate_caches
+#define hsa_signal_silent_store_relaxed own_hsa_signal_silent_store_relaxed
+#define hsa_signal_silent_store_screlease own_hsa_signal_silent_store_screlease
+#define hsa_signal_group_create own_hsa_signal_group_create
+#define hsa_signal_group_destroy own_hsa_signal_group_destroy
+#define hsa_signal_group_wait_any_scacquire own_hsa_signal_group_wait_any_scacquire
+#define hsa_signal_group_wait_any_relaxed own_hsa_signal_group_wait_any_relaxed
+#define hsa_agent_iterate_isas own_hsa_agent_iterate_isas
+#define hsa_isa_get_info_alt own_hsa_isa_get_info_alt
+#define hsa_isa_get_exception_policies own_hsa_isa_get_exception_policies
+#define hsa_isa_get_round_method own_hsa_isa_get_round_method
+#define hsa_wavefront_get_info own_hsa_wavefront_get_info
+#define hsa_isa_iterate_wavefronts own_hsa_isa_iterate_wavefronts
+#define hsa_code_object_get_symbol_from_name own_hsa_code_object_get_symbol_from_name
+#define hsa_code_object_reader_create_from_file own_hsa_code_object_reader_create_from_file
+#define hsa_code_object_reader_create_from_memory own_hsa_code_object_reader_create_from_memory
+#define hsa_code_object_reader_destroy own_hsa_code_object_reader_destroy
+#define hsa_executable_create_alt own_hsa_executable_create_alt
+#define hsa_executable_load_program_code_object own_hsa_executable_load_program_code_object
+#define hsa_executable_load_agent_code_object own_hsa_executable_load_agent_code_object
+#define hsa_executable_validate_alt own_hsa_executable_validate_alt
+#define hsa_executable_get_symbol_by_name own_hsa_executable_get_symbol_by_name
+#define hsa_executable_iterate_agent_symbols own_hsa_executable_iterate_agent_symbols
+#define hsa_executable_iterate_program_symbols own_hsa_executable_iterate_program_symbols
+#define hsa_amd_coherency_get_type own_hsa_amd_coherency_get_type
+#define hsa_amd_coherency_set_type own_hsa_amd_coherency_set_type
+#define hsa_amd_profiling_set_profiler_enabled own_hsa_amd_profiling_set_profiler_enabled
+#define hsa_amd_profiling_async_copy_enable own_hsa_amd_profiling_async_copy_enable
+#define hsa_amd_profiling_get_dispatch_time own_hsa_amd_profiling_get_dispatch_time
+#define hsa_amd_profiling_get_async_copy_time own_hsa_amd_profiling_get_async_copy_time
+#define hsa_amd_profiling_convert_tick_to_system_domain own_hsa_amd_profiling_convert_tick_to_system_domain
+#define hsa_amd_signal_async_handler own_hsa_amd_signal_async_handler
+#define hsa_amd_async_function own_hsa_amd_async_function
+#define hsa_amd_signal_wait_any own_hsa_amd_signal_wait_any
+#define hsa_amd_queue_cu_set_mask own_hsa_amd_queue_cu_set_mask
+#define hsa_amd_memory_pool_get_info own_hsa_amd_memory_pool_get_info
+#define hsa_amd_agent_iterate_memory_pools own_hsa_amd_agent_iterate_memory_pools
+#define hsa_amd_memory_pool_allocate own_hsa_amd_memory_pool_allocate
+#define hsa_amd_memory_pool_free own_hsa_amd_memory_pool_free
+#define hsa_amd_memory_async_copy own_hsa_amd_memory_async_copy
+#define hsa_amd_memory_async_copy_on_engine own_hsa_amd_memory_async_copy_on_engine
+#define hsa_amd_memory_copy_engine_status own_hsa_amd_memory_copy_engine_status
+#define hsa_amd_agent_memory_pool_get_info own_hsa_amd_agent_memory_pool_get_info
+#define hsa_amd_agents_allow_access own_hsa_amd_agents_allow_access
+#define hsa_amd_memory_pool_can_migrate own_hsa_amd_memory_pool_can_migrate
+#define hsa_amd_memory_migrate own_hsa_amd_memory_migrate
+#define hsa_amd_memory_lock own_hsa_amd_memory_lock
+#define hsa_amd_memory_unlock own_hsa_amd_memory_unlock
+#define hsa_amd_memory_fill own_hsa_amd_memory_fill
+#define hsa_amd_interop_map_buffer own_hsa_amd_interop_map_buffer
+#define hsa_amd_interop_unmap_buffer own_hsa_amd_interop_unmap_buffer
+#define hsa_amd_image_create own_hsa_amd_image_create
+#define hsa_amd_pointer_info own_hsa_amd_pointer_info
+#define hsa_amd_pointer_info_set_userdata own_hsa_amd_pointer_info_set_userdata
+#define hsa_amd_ipc_memory_create own_hsa_amd_ipc_memory_create
+#define hsa_amd_ipc_memory_attach own_hsa_amd_ipc_memory_attach
+#define hsa_amd_ipc_memory_detach own_hsa_amd_ipc_memory_detach
+#define hsa_amd_signal_create own_hsa_amd_signal_create
+#define hsa_amd_ipc_signal_create own_hsa_amd_ipc_signal_create
+#define hsa_amd_ipc_signal_attach own_hsa_amd_ipc_signal_attach
+#define hsa_amd_register_system_event_handler own_hsa_amd_register_system_event_handler
+#define hsa_amd_queue_intercept_create own_hsa_amd_queue_intercept_create
+#define hsa_amd_queue_intercept_register own_hsa_amd_queue_intercept_register
+#define hsa_amd_queue_set_priority own_hsa_amd_queue_set_priority
+#define hsa_amd_memory_async_copy_rect own_hsa_amd_memory_async_copy_rect
+#define hsa_amd_runtime_queue_create_register own_hsa_amd_runtime_queue_create_register
+#define hsa_amd_memory_lock_to_pool own_hsa_amd_memory_lock_to_pool
+#define hsa_amd_register_deallocation_callback own_hsa_amd_register_deallocation_callback
+#define hsa_amd_deregister_deallocation_callback own_hsa_amd_deregister_deallocation_callback
+#define hsa_amd_signal_value_pointer own_hsa_amd_signal_value_pointer
+#define hsa_amd_svm_attributes_set own_hsa_amd_svm_attributes_set
+#define hsa_amd_svm_attributes_get own_hsa_amd_svm_attributes_get
+#define hsa_amd_svm_prefetch_async own_hsa_amd_svm_prefetch_async
+#define hsa_amd_spm_acquire own_hsa_amd_spm_acquire
+#define hsa_amd_spm_release own_hsa_amd_spm_release
+#define hsa_amd_spm_set_dest_buffer own_hsa_amd_spm_set_dest_buffer
+#define hsa_amd_queue_cu_get_mask own_hsa_amd_queue_cu_get_mask
+#define hsa_amd_portable_export_dmabuf own_hsa_amd_portable_export_dmabuf
+#define hsa_amd_portable_close_dmabuf own_hsa_amd_portable_close_dmabuf
+#define hsa_amd_vmem_address_reserve own_hsa_amd_vmem_address_reserve
+#define hsa_amd_vmem_address_free own_hsa_amd_vmem_address_free
+#define hsa_amd_vmem_handle_create own_hsa_amd_vmem_handle_create
+#define hsa_amd_vmem_handle_release own_hsa_amd_vmem_handle_release
+#define hsa_amd_vmem_map own_hsa_amd_vmem_map
+#define hsa_amd_vmem_unmap own_hsa_amd_vmem_unmap
+#define hsa_amd_vmem_set_access own_hsa_amd_vmem_set_access
+#define hsa_amd_vmem_get_access own_hsa_amd_vmem_get_access
+#define hsa_amd_vmem_export_shareable_handle own_hsa_amd_vmem_export_shareable_handle
+#define hsa_amd_vmem_import_shareable_handle own_hsa_amd_vmem_import_shareable_handle
+#define hsa_amd_vmem_retain_alloc_handle own_hsa_amd_vmem_retain_alloc_handle
+#define hsa_amd_vmem_get_alloc_properties_from_handle own_hsa_amd_vmem_get_alloc_properties_from_handle
+#define hsa_amd_agent_set_async_scratch_limit own_hsa_amd_agent_set_async_scratch_limit
+#define hsa_amd_queue_get_info own_hsa_amd_queue_get_info
+#define hsa_amd_vmem_address_reserve_align own_hsa_amd_vmem_address_reserve_align
+#define hsa_amd_enable_logging own_hsa_amd_enable_logging
+#define hsa_amd_signal_wait_all own_hsa_amd_signal_wait_all
+#define hsa_amd_memory_get_preferred_copy_engine own_hsa_amd_memory_get_preferred_copy_engine
+#define hsa_amd_portable_export_dmabuf_v2 own_hsa_amd_portable_export_dmabuf_v2
+#define hsa_ext_program_create own_hsa_ext_program_create
+#define hsa_ext_program_destroy own_hsa_ext_program_destroy
+#define hsa_ext_program_add_module own_hsa_ext_program_add_module
+#define hsa_ext_program_iterate_modules own_hsa_ext_program_iterate_modules
+#define hsa_ext_program_get_info own_hsa_ext_program_get_info
+#define hsa_ext_program_finalize own_hsa_ext_program_finalize
+#define hsa_ext_image_get_capability own_hsa_ext_image_get_capability
+#define hsa_ext_image_data_get_info own_hsa_ext_image_data_get_info
+#define hsa_ext_image_create own_hsa_ext_image_create
+#define hsa_ext_image_import own_hsa_ext_image_import
+#define hsa_ext_image_export own_hsa_ext_image_export
+#define hsa_ext_image_copy own_hsa_ext_image_copy
+#define hsa_ext_image_clear own_hsa_ext_image_clear
+#define hsa_ext_image_destroy own_hsa_ext_image_destroy
+#define hsa_ext_sampler_create own_hsa_ext_sampler_create
+#define hsa_ext_sampler_destroy own_hsa_ext_sampler_destroy
+#define hsa_ext_image_get_capability_with_layout own_hsa_ext_image_get_capability_with_layout
+#define hsa_ext_image_data_get_info_with_layout own_hsa_ext_image_data_get_info_with_layout
+#define hsa_ext_image_create_with_layout own_hsa_ext_image_create_with_layout
+#define hsa_ext_sampler_create_v2 own_hsa_ext_sampler_create_v2
+#define hsa_amd_tool_scratch_event_alloc_start own_hsa_amd_tool_scratch_event_alloc_start
+#define hsa_amd_tool_scratch_event_alloc_end own_hsa_amd_tool_scratch_event_alloc_end
+#define hsa_amd_tool_scratch_event_free_start own_hsa_amd_tool_scratch_event_free_start
+#define hsa_amd_tool_scratch_event_free_end own_hsa_amd_tool_scratch_event_free_end
+#define hsa_amd_tool_scratch_event_async_reclaim_start own_hsa_amd_tool_scratch_event_async_reclaim_start
+#define hsa_amd_tool_scratch_event_async_reclaim_end own_hsa_amd_tool_scratch_event_async_reclaim_end
+#define hsa_ven_amd_pcs_iterate_configuration own_hsa_ven_amd_pcs_iterate_configuration
+#define hsa_ven_amd_pcs_create own_hsa_ven_amd_pcs_create
+#define hsa_ven_amd_pcs_create_from_id own_hsa_ven_amd_pcs_create_from_id
+#define hsa_ven_amd_pcs_destroy own_hsa_ven_amd_pcs_destroy
+#define hsa_ven_amd_pcs_start own_hsa_ven_amd_pcs_start
+#define hsa_ven_amd_pcs_stop own_hsa_ven_amd_pcs_stop
+#define hsa_ven_amd_pcs_flush own_hsa_ven_amd_pcs_flush
+
+enum { CORE_MAJOR = 2, CORE_STEP = 0, CORE_COUNT = 125 };
+#define CORE_TABLE(ENTRY) \
+  ENTRY(hsa_init, 0) \
+  ENTRY(hsa_shut_down, 1) \
+  ENTRY(hsa_system_get_info, 2) \
+  ENTRY(hsa_system_extension_supported, 3) \
+  ENTRY(hsa_system_get_extension_table, 4) \
+  ENTRY(hsa_iterate_agents, 5) \
+  ENTRY(hsa_agent_get_info, 6) \
+  ENTRY(hsa_queue_create, 7) \
+  ENTRY(hsa_soft_queue_create, 8) \
+  ENTRY(hsa_queue_destroy, 9) \
+  ENTRY(hsa_queue_inactivate, 10) \
+  ENTRY(hsa_queue_load_read_index_scacquire, 11) \
+  ENTRY(hsa_queue_load_read_index_relaxed, 12) \
+  ENTRY(hsa_queue_load_write_index_scacquire, 13) \
+  ENTRY(hsa_queue_load_write_index_relaxed, 14) \
+  ENTRY(hsa_queue_store_write_index_relaxed, 15) \
+  ENTRY(hsa_queue_store_write_index_screlease, 16) \
+  ENTRY(hsa_queue_cas_write_index_scacq_screl, 17) \
+  ENTRY(hsa_queue_cas_write_index_scacquire, 18) \
+  ENTRY(hsa_queue_cas_write_index_relaxed, 19) \
+  ENTRY(hsa_queue_cas_write_index_screlease, 20) \
+  ENTRY(hsa_queue_add_write_index_scacq_screl, 21) \
+  ENTRY(hsa_queue_add_write_index_scacquire, 22) \
+  ENTRY(hsa_queue_add_write_index_relaxed, 23) \
+  ENTRY(hsa_queue_add_write_index_screlease, 24) \
+  ENTRY(hsa_queue_store_read_index_relaxed, 25) \
+  ENTRY(hsa_queue_store_read_index_screlease, 26) \
+  ENTRY(hsa_agent_iterate_regions, 27) \
+  ENTRY(hsa_region_get_info, 28) \
+  ENTRY(hsa_agent_get_exception_policies, 29) \
+  ENTRY(hsa_agent_extension_supported, 30) \
+  ENTRY(hsa_memory_register, 31) \
+  ENTRY(hsa_memory_deregister, 32) \
+  ENTRY(hsa_memory_allocate, 33) \
+  ENTRY(hsa_memory_free, 34) \
+  ENTRY(hsa_memory_copy, 35) \
+  ENTRY(hsa_memory_assign_agent, 36) \
+  ENTRY(hsa_signal_create, 37) \
+  ENTRY(hsa_signal_destroy, 38) \
+  ENTRY(hsa_signal_load_relaxed, 39) \
+  ENTRY(hsa_signal_load_scacquire, 40) \
+  ENTRY(hsa_signal_store_relaxed, 41) \
+  ENTRY(hsa_signal_store_screlease, 42) \
+  ENTRY(hsa_signal_wait_relaxed, 43) \
+  ENTRY(hsa_signal_wait_scacquire, 44) \
+  ENTRY(hsa_signal_and_relaxed, 45) \
+  ENTRY(hsa_signal_and_scacquire, 46) \
+  ENTRY(hsa_signal_and_screlease, 47) \
+  ENTRY(hsa_signal_and_scacq_screl, 48) \
+  ENTRY(hsa_signal_or_relaxed, 49) \
+  ENTRY(hsa_signal_or_scacquire, 50) \
+  ENTRY(hsa_signal_or_screlease, 51) \
+  ENTRY(hsa_signal_or_scacq_screl, 52) \
+  ENTRY(hsa_signal_xor_relaxed, 53) \
+  ENTRY(hsa_signal_xor_scacquire, 54) \
+  ENTRY(hsa_signal_xor_screlease, 55) \
+  ENTRY(hsa_signal_xor_scacq_screl, 56) \
+  ENTRY(hsa_signal_exchange_relaxed, 57) \
+  ENTRY(hsa_signal_exchange_scacquire, 58) \
+  ENTRY(hsa_signal_exchange_screlease, 59) \
+  ENTRY(hsa_signal_exchange_scacq_screl, 60) \
+  ENTRY(hsa_signal_add_relaxed, 61) \
+  ENTRY(hsa_signal_add_scacquire, 62) \
+  ENTRY(hsa_signal_add_screlease, 63) \
+  ENTRY(hsa_signal_add_scacq_screl, 64) \
+  ENTRY(hsa_signal_subtract_relaxed, 65) \
+  ENTRY(hsa_signal_subtract_scacquire, 66) \
+  ENTRY(hsa_signal_subtract_screlease, 67) \
+  ENTRY(hsa_signal_subtract_scacq_screl, 68) \
+  ENTRY(hsa_signal_cas_relaxed, 69) \
+  ENTRY(hsa_signal_cas_scacquire, 70) \
+  ENTRY(hsa_signal_cas_screlease, 71) \
+  ENTRY(hsa_signal_cas_scacq_screl, 72) \
+  ENTRY(hsa_isa_from_name, 73) \
+  ENTRY(hsa_isa_get_info, 74) \
+  ENTRY(hsa_isa_compatible, 75) \
+  ENTRY(hsa_code_object_serialize, 76) \
+  ENTRY(hsa_code_object_deserialize, 77) \
+  ENTRY(hsa_code_object_destroy, 78) \
+  ENTRY(hsa_code_object_get_info, 79) \
+  ENTRY(hsa_code_object_get_symbol, 80) \
+  ENTRY(hsa_code_symbol_get_info, 81) \
+  ENTRY(hsa_code_object_iterate_symbols, 82) \
+  ENTRY(hsa_executable_create, 83) \
+  ENTRY(hsa_executable_destroy, 84) \
+  ENTRY(hsa_executable_load_code_object, 85) \
+  ENTRY(hsa_executable_freeze, 86) \
+  ENTRY(hsa_executable_get_info, 87) \
+  ENTRY(hsa_executable_global_variable_define, 88) \
+  ENTRY(hsa_executable_agent_global_variable_define, 89) \
+  ENTRY(hsa_executable_readonly_variable_define, 90) \
+  ENTRY(hsa_executable_validate, 91) \
+  ENTRY(hsa_executable_get_symbol, 92) \
+  ENTRY(hsa_executable_symbol_get_info, 93) \
+  ENTRY(hsa_executable_iterate_symbols, 94) \
+  ENTRY(hsa_status_string, 95) \
+  ENTRY(hsa_extension_get_name, 96) \
+  ENTRY(hsa_system_major_extension_supported, 97) \
+  ENTRY(hsa_system_get_major_extension_table, 98) \
+  ENTRY(hsa_agent_major_extension_supported, 99) \
+  ENTRY(hsa_cache_get_info, 100) \
+  ENTRY(hsa_agent_iterate_caches, 101) \
+  ENTRY(hsa_signal_silent_store_relaxed, 102) \
+  ENTRY(hsa_signal_silent_store_screlease, 103) \
+  ENTRY(hsa_signal_group_create, 104) \
+  ENTRY(hsa_signal_group_destroy, 105) \
+  ENTRY(hsa_signal_group_wait_any_scacquire, 106) \
+  ENTRY(hsa_signal_group_wait_any_relaxed, 107) \
+  ENTRY(hsa_agent_iterate_isas, 108) \
+  ENTRY(hsa_isa_get_info_alt, 109) \
+  ENTRY(hsa_isa_get_exception_policies, 110) \
+  ENTRY(hsa_isa_get_round_method, 111) \
+  ENTRY(hsa_wavefront_get_info, 112) \
+  ENTRY(hsa_isa_iterate_wavefronts, 113) \
+  ENTRY(hsa_code_object_get_symbol_from_name, 114) \
+  ENTRY(hsa_code_object_reader_create_from_file, 115) \
+  ENTRY(hsa_code_object_reader_create_from_memory, 116) \
+  ENTRY(hsa_code_object_reader_destroy, 117) \
+  ENTRY(hsa_executable_create_alt, 118) \
+  ENTRY(hsa_executable_load_program_code_object, 119) \
+  ENTRY(hsa_executable_load_agent_code_object, 120) \
+  ENTRY(hsa_executable_validate_alt, 121) \
+  ENTRY(hsa_executable_get_symbol_by_name, 122) \
+  ENTRY(hsa_executable_iterate_agent_symbols, 123) \
+  ENTRY(hsa_executable_iterate_program_symbols, 124)
+#define CORE_EXPORTS(ENTRY) \
+  ENTRY(hsa_init, 0) \
+  ENTRY(hsa_shut_down, 1) \
+  ENTRY(hsa_system_get_info, 2) \
+  ENTRY(hsa_system_extension_supported, 3) \
+  ENTRY(hsa_system_get_extension_table, 4) \
+  ENTRY(hsa_iterate_agents, 5) \
+  ENTRY(hsa_agent_get_info, 6) \
+  ENTRY(hsa_queue_create, 7) \
+  ENTRY(hsa_soft_queue_create, 8) \
+  ENTRY(hsa_queue_destroy, 9) \
+  ENTRY(hsa_queue_inactivate, 10) \
+  ENTRY(hsa_queue_load_read_index_scacquire, 11) \
+  ENTRY(hsa_queue_load_read_index_acquire, 11) \
+  ENTRY(hsa_queue_load_read_index_relaxed, 12) \
+  ENTRY(hsa_queue_load_write_index_scacquire, 13) \
+  ENTRY(hsa_queue_load_write_index_acquire, 13) \
+  ENTRY(hsa_queue_load_write_index_relaxed, 14) \
+  ENTRY(hsa_queue_store_write_index_relaxed, 15) \
+  ENTRY(hsa_queue_store_write_index_screlease, 16) \
+  ENTRY(hsa_queue_store_write_index_release, 16) \
+  ENTRY(hsa_queue_cas_write_index_scacq_screl, 17) \
+  ENTRY(hsa_queue_cas_write_index_acq_rel, 17) \
+  ENTRY(hsa_queue_cas_write_index_scacquire, 18) \
+  ENTRY(hsa_queue_cas_write_index_acquire, 18) \
+  ENTRY(hsa_queue_cas_write_index_relaxed, 19) \
+  ENTRY(hsa_queue_cas_write_index_screlease, 20) \
+  ENTRY(hsa_queue_cas_write_index_release, 20) \
+  ENTRY(hsa_queue_add_write_index_scacq_screl, 21) \
+  ENTRY(hsa_queue_add_write_index_acq_rel, 21) \
+  ENTRY(hsa_queue_add_write_index_scacquire, 22) \
+  ENTRY(hsa_queue_add_write_index_acquire, 22) \
+  ENTRY(hsa_queue_add_write_index_relaxed, 23) \
+  ENTRY(hsa_queue_add_write_index_screlease, 24) \
+  ENTRY(hsa_queue_add_write_index_release, 24) \
+  ENTRY(hsa_queue_store_read_index_relaxed, 25) \
+  ENTRY(hsa_queue_store_read_index_screlease, 26) \
+  ENTRY(hsa_queue_store_read_index_release, 26) \
+  ENTRY(hsa_agent_iterate_regions, 27) \
+  ENTRY(hsa_region_get_info, 28) \
+  ENTRY(hsa_agent_get_exception_policies, 29) \
+  ENTRY(hsa_agent_extension_supported, 30) \
+  ENTRY(hsa_memory_register, 31) \
+  ENTRY(hsa_memory_deregister, 32) \
+  ENTRY(hsa_memory_allocate, 33) \
+  ENTRY(hsa_memory_free, 34) \
+  ENTRY(hsa_memory_copy, 35) \
+  ENTRY(hsa_memory_assign_agent, 36) \
+  ENTRY(hsa_signal_create, 37) \
+  ENTRY(hsa_signal_destroy, 38) \
+  ENTRY(hsa_signal_load_relaxed, 39) \
+  ENTRY(hsa_signal_load_scacquire, 40) \
+  ENTRY(hsa_signal_load_acquire, 40) \
+  ENTRY(hsa_signal_store_relaxed, 41) \
+  ENTRY(hsa_signal_store_screlease, 42) \
+  ENTRY(hsa_signal_store_release, 42) \
+  ENTRY(hsa_signal_wait_relaxed, 43) \
+  ENTRY(hsa_signal_wait_scacquire, 44) \
+  ENTRY(hsa_signal_wait_acquire, 44) \
+  ENTRY(hsa_signal_and_relaxed, 45) \
+  ENTRY(hsa_signal_and_scacquire, 46) \
+  ENTRY(hsa_signal_and_acquire, 46) \
+  ENTRY(hsa_signal_and_screlease, 47) \
+  ENTRY(hsa_signal_and_release, 47) \
+  ENTRY(hsa_signal_and_scacq_screl, 48) \
+  ENTRY(hsa_signal_and_acq_rel, 48) \
+  ENTRY(hsa_signal_or_relaxed, 49) \
+  ENTRY(hsa_signal_or_scacquire, 50) \
+  ENTRY(hsa_signal_or_acquire, 50) \
+  ENTRY(hsa_signal_or_screlease, 51) \
+  ENTRY(hsa_signal_or_release, 51) \
+  ENTRY(hsa_signal_or_scacq_screl, 52) \
+  ENTRY(hsa_signal_or_acq_rel, 52) \
+  ENTRY(hsa_signal_xor_relaxed, 53) \
+  ENTRY(hsa_signal_xor_scacquire, 54) \
+  ENTRY(hsa_signal_xor_acquire, 54) \
+  ENTRY(hsa_signal_xor_screlease, 55) \
+  ENTRY(hsa_signal_xor_release, 55) \
+  ENTRY(hsa_signal_xor_scacq_screl, 56) \
+  ENTRY(hsa_signal_xor_acq_rel, 56) \
+  ENTRY(hsa_signal_exchange_relaxed, 57) \
+  ENTRY(hsa_signal_exchange_scacquire, 58) \
+  ENTRY(hsa_signal_exchange_acquire, 58) \
+  ENTRY(hsa_signal_exchange_screlease, 59) \
+  ENTRY(hsa_signal_exchange_release, 59) \
+  ENTRY(hsa_signal_exchange_scacq_screl, 60) \
+  ENTRY(hsa_signal_exchange_acq_rel, 60) \
+  ENTRY(hsa_signal_add_relaxed, 61) \
+  ENTRY(hsa_signal_add_scacquire, 62) \
+  ENTRY(hsa_signal_add_acquire, 62) \
+  ENTRY(hsa_signal_add_screlease, 63) \
+  ENTRY(hsa_signal_add_release, 63) \
+  ENTRY(hsa_signal_add_scacq_screl, 64) \
+  ENTRY(hsa_signal_add_acq_rel, 64) \
+  ENTRY(hsa_signal_subtract_relaxed, 65) \
+  ENTRY(hsa_signal_subtract_scacquire, 66) \
+  ENTRY(hsa_signal_subtract_acquire, 66) \
+  ENTRY(hsa_signal_subtract_screlease, 67) \
+  ENTRY(hsa_signal_subtract_release, 67) \
+  ENTRY(hsa_signal_subtract_scacq_screl, 68) \
+  ENTRY(hsa_signal_subtract_acq_rel, 68) \
+  ENTRY(hsa_signal_cas_relaxed, 69) \
+  ENTRY(hsa_signal_cas_scacquire, 70) \
+  ENTRY(hsa_signal_cas_acquire, 70) \
+  ENTRY(hsa_signal_cas_screlease, 71) \
+  ENTRY(hsa_signal_cas_release, 71) \
+  ENTRY(hsa_signal_cas_scacq_screl, 72) \
+  ENTRY(hsa_signal_cas_acq_rel, 72) \
+  ENTRY(hsa_isa_from_name, 73) \
+  ENTRY(hsa_isa_get_info, 74) \
+  ENTRY(hsa_isa_compatible, 75) \
+  ENTRY(hsa_code_object_serialize, 76) \
+  ENTRY(hsa_code_object_deserialize, 77) \
+  ENTRY(hsa_code_object_destroy, 78) \
+  ENTRY(hsa_code_object_get_info, 79) \
+  ENTRY(hsa_code_object_get_symbol, 80) \
+  ENTRY(hsa_code_symbol_get_info, 81) \
+  ENTRY(hsa_code_object_iterate_symbols, 82) \
+  ENTRY(hsa_executable_create, 83) \
+  ENTRY(hsa_executable_destroy, 84) \
+  ENTRY(hsa_executable_load_code_object, 85) \
+  ENTRY(hsa_executable_freeze, 86) \
+  ENTRY(hsa_executable_get_info, 87) \
+  ENTRY(hsa_executable_global_variable_define, 88) \
+  ENTRY(hsa_executable_agent_global_variable_define, 89) \
+  ENTRY(hsa_executable_readonly_variable_define, 90) \
+  ENTRY(hsa_executable_validate, 91) \
+  ENTRY(hsa_executable_get_symbol, 92) \
+  ENTRY(hsa_executable_symbol_get_info, 93) \
+  ENTRY(hsa_executable_iterate_symbols, 94) \
+  ENTRY(hsa_status_string, 95) \
+  ENTRY(hsa_extension_get_name, 96) \
+  ENTRY(hsa_system_major_extension_supported, 97) \
+  ENTRY(hsa_system_get_major_extension_table, 98) \
+  ENTRY(hsa_agent_major_extension_supported, 99) \
+  ENTRY(hsa_cache_get_info, 100) \
+  ENTRY(hsa_agent_iterate_caches, 101) \
+  ENTRY(hsa_signal_silent_store_relaxed, 102) \
+  ENTRY(hsa_signal_silent_store_screlease, 103) \
+  ENTRY(hsa_signal_group_create, 104) \
+  ENTRY(hsa_signal_group_destroy, 105) \
+  ENTRY(hsa_signal_group_wait_any_scacquire, 106) \
+  ENTRY(hsa_signal_group_wait_any_relaxed, 107) \
+  ENTRY(hsa_agent_iterate_isas, 108) \
+  ENTRY(hsa_isa_get_info_alt, 109) \
+  ENTRY(hsa_isa_get_exception_policies, 110) \
+  ENTRY(hsa_isa_get_round_method, 111) \
+  ENTRY(hsa_wavefront_get_info, 112) \
+  ENTRY(hsa_isa_iterate_wavefronts, 113) \
+  ENTRY(hsa_code_object_get_symbol_from_name, 114) \
+  ENTRY(hsa_code_object_reader_create_from_file, 115) \
+  ENTRY(hsa_code_object_reader_create_from_memory, 116) \
+  ENTRY(hsa_code_object_reader_destroy, 117) \
+  ENTRY(hsa_executable_create_alt, 118) \
+  ENTRY(hsa_executable_load_program_code_object, 119) \
+  ENTRY(hsa_executable_load_agent_code_object, 120) \
+  ENTRY(hsa_executable_validate_alt, 121) \
+  ENTRY(hsa_executable_get_symbol_by_name, 122) \
+  ENTRY(hsa_executable_iterate_agent_symbols, 123) \
+  ENTRY(hsa_executable_iterate_program_symbols, 124)
+enum { AMD_EXT_MAJOR = 2, AMD_EXT_STEP = 7, AMD_EXT_COUNT = 74 };
+#define AMD_EXT_TABLE(ENTRY) \
+  ENTRY(hsa_amd_coherency_get_type, 0) \
+  ENTRY(hsa_amd_coherency_set_type, 1) \
+  ENTRY(hsa_amd_profiling_set_profiler_enabled, 2) \
+  ENTRY(hsa_amd_profiling_async_copy_enable, 3) \
+  ENTRY(hsa_amd_profiling_get_dispatch_time, 4) \
+  ENTRY(hsa_amd_profiling_get_async_copy_time, 5) \
+  ENTRY(hsa_amd_profiling_convert_tick_to_system_domain, 6) \
+  ENTRY(hsa_amd_signal_async_handler, 7) \
+  ENTRY(hsa_amd_async_function, 8) \
+  ENTRY(hsa_amd_signal_wait_any, 9) \
+  ENTRY(hsa_amd_queue_cu_set_mask, 10) \
+  ENTRY(hsa_amd_memory_pool_get_info, 11) \
+  ENTRY(hsa_amd_agent_iterate_memory_pools, 12) \
+  ENTRY(hsa_amd_memory_pool_allocate, 13) \
+  ENTRY(hsa_amd_memory_pool_free, 14) \
+  ENTRY(hsa_amd_memory_async_copy, 15) \
+  ENTRY(hsa_amd_memory_async_copy_on_engine, 16) \
+  ENTRY(hsa_amd_memory_copy_engine_status, 17) \
+  ENTRY(hsa_amd_agent_memory_pool_get_info, 18) \
+  ENTRY(hsa_amd_agents_allow_access, 19) \
+  ENTRY(hsa_amd_memory_pool_can_migrate, 20) \
+  ENTRY(hsa_amd_memory_migrate, 21) \
+  ENTRY(hsa_amd_memory_lock, 22) \
+  ENTRY(hsa_amd_memory_unlock, 23) \
+  ENTRY(hsa_amd_memory_fill, 24) \
+  ENTRY(hsa_amd_interop_map_buffer, 25) \
+  ENTRY(hsa_amd_interop_unmap_buffer, 26) \
+  ENTRY(hsa_amd_image_create, 27) \
+  ENTRY(hsa_amd_pointer_info, 28) \
+  ENTRY(hsa_amd_pointer_info_set_userdata, 29) \
+  ENTRY(hsa_amd_ipc_memory_create, 30) \
+  ENTRY(hsa_amd_ipc_memory_attach, 31) \
+  ENTRY(hsa_amd_ipc_memory_detach, 32) \
+  ENTRY(hsa_amd_signal_create, 33) \
+  ENTRY(hsa_amd_ipc_signal_create, 34) \
+  ENTRY(hsa_amd_ipc_signal_attach, 35) \
+  ENTRY(hsa_amd_register_system_event_handler, 36) \
+  ENTRY(hsa_amd_queue_intercept_create, 37) \
+  ENTRY(hsa_amd_queue_intercept_register, 38) \
+  ENTRY(hsa_amd_queue_set_priority, 39) \
+  ENTRY(hsa_amd_memory_async_copy_rect, 40) \
+  ENTRY(hsa_amd_runtime_queue_create_register, 41) \
+  ENTRY(hsa_amd_memory_lock_to_pool, 42) \
+  ENTRY(hsa_amd_register_deallocation_callback, 43) \
+  ENTRY(hsa_amd_deregister_deallocation_callback, 44) \
+  ENTRY(hsa_amd_signal_value_pointer, 45) \
+  ENTRY(hsa_amd_svm_attributes_set, 46) \
+  ENTRY(hsa_amd_svm_attributes_get, 47) \
+  ENTRY(hsa_amd_svm_prefetch_async, 48) \
+  ENTRY(hsa_amd_spm_acquire, 49) \
+  ENTRY(hsa_amd_spm_release, 50) \
+  ENTRY(hsa_amd_spm_set_dest_buffer, 51) \
+  ENTRY(hsa_amd_queue_cu_get_mask, 52) \
+  ENTRY(hsa_amd_portable_export_dmabuf, 53) \
+  ENTRY(hsa_amd_portable_close_dmabuf, 54) \
+  ENTRY(hsa_amd_vmem_address_reserve, 55) \
+  ENTRY(hsa_amd_vmem_address_free, 56) \
+  ENTRY(hsa_amd_vmem_handle_create, 57) \
+  ENTRY(hsa_amd_vmem_handle_release, 58) \
+  ENTRY(hsa_amd_vmem_map, 59) \
+  ENTRY(hsa_amd_vmem_unmap, 60) \
+  ENTRY(hsa_amd_vmem_set_access, 61) \
+  ENTRY(hsa_amd_vmem_get_access, 62) \
+  ENTRY(hsa_amd_vmem_export_shareable_handle, 63) \
+  ENTRY(hsa_amd_vmem_import_shareable_handle, 64) \
+  ENTRY(hsa_amd_vmem_retain_alloc_handle, 65) \
+  ENTRY(hsa_amd_vmem_get_alloc_properties_from_handle, 66) \
+  ENTRY(hsa_amd_agent_set_async_scratch_limit, 67) \
+  ENTRY(hsa_amd_queue_get_info, 68) \
+  ENTRY(hsa_amd_vmem_address_reserve_align, 69) \
+  ENTRY(hsa_amd_enable_logging, 70) \
+  ENTRY(hsa_amd_signal_wait_all, 71) \
+  ENTRY(hsa_amd_memory_get_preferred_copy_engine, 72) \
+  ENTRY(hsa_amd_portable_export_dmabuf_v2, 73)
+#define AMD_EXT_EXPORTS(ENTRY) \
+  ENTRY(hsa_amd_coherency_get_type, 0) \
+  ENTRY(hsa_amd_coherency_set_type, 1) \
+  ENTRY(hsa_amd_profiling_set_profiler_enabled, 2) \
+  ENTRY(hsa_amd_profiling_async_copy_enable, 3) \
+  ENTRY(hsa_amd_profiling_get_dispatch_time, 4) \
+  ENTRY(hsa_amd_profiling_get_async_copy_time, 5) \
+  ENTRY(hsa_amd_profiling_convert_tick_to_system_domain, 6) \
+  ENTRY(hsa_amd_signal_async_handler, 7) \
+  ENTRY(hsa_amd_async_function, 8) \
+  ENTRY(hsa_amd_signal_wait_any, 9) \
+  ENTRY(hsa_amd_queue_cu_set_mask, 10) \
+  ENTRY(hsa_amd_memory_pool_get_info, 11) \
+  ENTRY(hsa_amd_agent_iterate_memory_pools, 12) \
+  ENTRY(hsa_amd_memory_pool_allocate, 13) \
+  ENTRY(hsa_amd_memory_pool_free, 14) \
+  ENTRY(hsa_amd_memory_async_copy, 15) \
+  ENTRY(hsa_amd_memory_async_copy_on_engine, 16) \
+  ENTRY(hsa_amd_memory_copy_engine_status, 17) \
+  ENTRY(hsa_amd_agent_memory_pool_get_info, 18) \
+  ENTRY(hsa_amd_agents_allow_access, 19) \
+  ENTRY(hsa_amd_memory_pool_can_migrate, 20) \
+  ENTRY(hsa_amd_memory_migrate, 21) \
+  ENTRY(hsa_amd_memory_lock, 22) \
+  ENTRY(hsa_amd_memory_unlock, 23) \
+  ENTRY(hsa_amd_memory_fill, 24) \
+  ENTRY(hsa_amd_interop_map_buffer, 25) \
+  ENTRY(hsa_amd_interop_unmap_buffer, 26) \
+  ENTRY(hsa_amd_image_create, 27) \
+  ENTRY(hsa_amd_pointer_info, 28) \
+  ENTRY(hsa_amd_pointer_info_set_userdata, 29) \
+  ENTRY(hsa_amd_ipc_memory_create, 30) \
+  ENTRY(hsa_amd_ipc_memory_attach, 31) \
+  ENTRY(hsa_amd_ipc_memory_detach, 32) \
+  ENTRY(hsa_amd_signal_create, 33) \
+  ENTRY(hsa_amd_ipc_signal_create, 34) \
+  ENTRY(hsa_amd_ipc_signal_attach, 35) \
+  ENTRY(hsa_amd_register_system_event_handler, 36) \
+  ENTRY(hsa_amd_queue_set_priority, 39) \
+  ENTRY(hsa_amd_memory_async_copy_rect, 40) \
+  ENTRY(hsa_amd_memory_lock_to_pool, 42) \
+  ENTRY(hsa_amd_register_deallocation_callback, 43) \
+  ENTRY(hsa_amd_deregister_deallocation_callback, 44) \
+  ENTRY(hsa_amd_signal_value_pointer, 45) \
+  ENTRY(hsa_amd_svm_attributes_set, 46) \
+  ENTRY(hsa_amd_svm_attributes_get, 47) \
+  ENTRY(hsa_amd_svm_prefetch_async, 48) \
+  ENTRY(hsa_amd_spm_acquire, 49) \
+  ENTRY(hsa_amd_spm_release, 50) \
+  ENTRY(hsa_amd_spm_set_dest_buffer, 51) \
+  ENTRY(hsa_amd_queue_cu_get_mask, 52) \
+  ENTRY(hsa_amd_portable_export_dmabuf, 53) \
+  ENTRY(hsa_amd_portable_close_dmabuf, 54) \
+  ENTRY(hsa_amd_vmem_address_reserve, 55) \
+  ENTRY(hsa_amd_vmem_address_free, 56) \
+  ENTRY(hsa_amd_vmem_handle_create, 57) \
+  ENTRY(hsa_amd_vmem_handle_release, 58) \
+  ENTRY(hsa_amd_vmem_map, 59) \
+  ENTRY(hsa_amd_vmem_unmap, 60) \
+  ENTRY(hsa_amd_vmem_set_access, 61) \
+  ENTRY(hsa_amd_vmem_get_access, 62) \
+  ENTRY(hsa_amd_vmem_export_shareable_handle, 63) \
+  ENTRY(hsa_amd_vmem_import_shareable_handle, 64) \
+  ENTRY(hsa_amd_vmem_retain_alloc_handle, 65) \
+  ENTRY(hsa_amd_vmem_get_alloc_properties_from_handle, 66) \
+  ENTRY(hsa_amd_agent_set_async_scratch_limit, 67) \
+  ENTRY(hsa_amd_queue_get_info, 68) \
+  ENTRY(hsa_amd_vmem_address_reserve_align, 69) \
+  ENTRY(hsa_amd_enable_logging, 70) \
+  ENTRY(hsa_amd_signal_wait_all, 71) \
+  ENTRY(hsa_amd_memory_get_preferred_copy_engine, 72) \
+  ENTRY(hsa_amd_portable_export_dmabuf_v2, 73)
+enum { FINALIZER_MAJOR = 2, FINALIZER_STEP = 0, FINALIZER_COUNT = 6 };
+#define FINALIZER_TABLE(ENTRY) \
+  ENTRY(hsa_ext_program_create, 0) \
+  ENTRY(hsa_ext_program_destroy, 1) \
+  ENTRY(hsa_ext_program_add_module, 2) \
+  ENTRY(hsa_ext_program_iterate_modules, 3) \
+  ENTRY(hsa_ext_program_get_info, 4) \
+  ENTRY(hsa_ext_program_finalize, 5)
+#define FINALIZER_EXPORTS(ENTRY) \
+  ENTRY(hsa_ext_program_create, 0) \
+  ENTRY(hsa_ext_program_destroy, 1) \
+  ENTRY(hsa_ext_program_add_module, 2) \
+  ENTRY(hsa_ext_program_iterate_modules, 3) \
+  ENTRY(hsa_ext_program_get_info, 4) \
+  ENTRY(hsa_ext_program_finalize, 5)
+enum { IMAGE_MAJOR = 2, IMAGE_STEP = 1, IMAGE_COUNT = 14 };
+#define IMAGE_TABLE(ENTRY) \
+  ENTRY(hsa_ext_image_get_capability, 0) \
+  ENTRY(hsa_ext_image_data_get_info, 1) \
+  ENTRY(hsa_ext_image_create, 2) \
+  ENTRY(hsa_ext_image_import, 3) \
+  ENTRY(hsa_ext_image_export, 4) \
+  ENTRY(hsa_ext_image_copy, 5) \
+  ENTRY(hsa_ext_image_clear, 6) \
+  ENTRY(hsa_ext_image_destroy, 7) \
+  ENTRY(hsa_ext_sampler_create, 8) \
+  ENTRY(hsa_ext_sampler_destroy, 9) \
+  ENTRY(hsa_ext_image_get_capability_with_layout, 10) \
+  ENTRY(hsa_ext_image_data_get_info_with_layout, 11) \
+  ENTRY(hsa_ext_image_create_with_layout, 12) \
+  ENTRY(hsa_ext_sampler_create_v2, 13)
+#define IMAGE_EXPORTS(ENTRY) \
+  ENTRY(hsa_ext_image_get_capability, 0) \
+  ENTRY(hsa_ext_image_data_get_info, 1) \
+  ENTRY(hsa_ext_image_create, 2) \
+  ENTRY(hsa_ext_image_import, 3) \
+  ENTRY(hsa_ext_image_export, 4) \
+  ENTRY(hsa_ext_image_copy, 5) \
+  ENTRY(hsa_ext_image_clear, 6) \
+  ENTRY(hsa_ext_image_destroy, 7) \
+  ENTRY(hsa_ext_sampler_create, 8) \
+  ENTRY(hsa_ext_sampler_destroy, 9) \
+  ENTRY(hsa_ext_image_get_capability_with_layout, 10) \
+  ENTRY(hsa_ext_image_data_get_info_with_layout, 11) \
+  ENTRY(hsa_ext_image_create_with_layout, 12) \
+  ENTRY(hsa_ext_sampler_create_v2, 13)
+enum { TOOLS_MAJOR = 1, TOOLS_STEP = 0, TOOLS_COUNT = 6 };
+#define TOOLS_TABLE(ENTRY) \
+  ENTRY(hsa_amd_tool_scratch_event_alloc_start, 0) \
+  ENTRY(hsa_amd_tool_scratch_event_alloc_end, 1) \
+  ENTRY(hsa_amd_tool_scratch_event_free_start, 2) \
+  ENTRY(hsa_amd_tool_scratch_event_free_end, 3) \
+  ENTRY(hsa_amd_tool_scratch_event_async_reclaim_start, 4) \
+  ENTRY(hsa_amd_tool_scratch_event_async_reclaim_end, 5)
+#define TOOLS_EXPORTS(ENTRY)
+enum { PC_SAMPLING_MAJOR = 1, PC_SAMPLING_STEP = 0, PC_SAMPLING_COUNT = 7 };
+#define PC_SAMPLING_TABLE(ENTRY) \
+  ENTRY(hsa_ven_amd_pcs_iterate_configuration, 0) \
+  ENTRY(hsa_ven_amd_pcs_create, 1) \
+  ENTRY(hsa_ven_amd_pcs_create_from_id, 2) \
+  ENTRY(hsa_ven_amd_pcs_destroy, 3) \
+  ENTRY(hsa_ven_amd_pcs_start, 4) \
+  ENTRY(hsa_ven_amd_pcs_stop, 5) \
+  ENTRY(hsa_ven_amd_pcs_flush, 6)
+#define PC_SAMPLING_EXPORTS(ENTRY) \
+  ENTRY(hsa_ven_amd_pcs_iterate_configuration, 0) \
+  ENTRY(hsa_ven_amd_pcs_create, 1) \
+  ENTRY(hsa_ven_amd_pcs_create_from_id, 2) \
+  ENTRY(hsa_ven_amd_pcs_destroy, 3) \
+  ENTRY(hsa_ven_amd_pcs_start, 4) \
+  ENTRY(hsa_ven_amd_pcs_stop, 5) \
+  ENTRY(hsa_ven_amd_pcs_flush, 6)
+
+#endif
