@@ -49,7 +49,9 @@ const textOf = (message: Message, field: number): string | undefined => {
 
 test('numbers and texts of any size are read back', () => {
   const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
-  const fields = fc.array(fc.tuple(fc.integer({ min: 1, max: 2 ** 29 - 1 }), fc.oneof(u64, fc.string({ maxLength: 300 }))));
+  const fields = fc.array(
+    fc.tuple(fc.integer({ min: 1, max: 2 ** 29 - 1 }), fc.oneof(u64, fc.string({ maxLength: 300 }))),
+  );
   fc.assert(
     fc.property(fields, (given) => {
       const message = new ProtobufMessage();
