@@ -3,8 +3,8 @@
  * called, and baselines, on benchmark kernels and, where clang-19 is there, on kernels of `test/data/opencl`.
  * Outputs, the ways through the code, and counts and addresses of each instruction are checked against native
  * runs. `node bench/instrument.ts` prints tables, with `--json` everything that was measured;
- * `--variants=REGEX` measures some alone; other words are names of kernels that are measured alone. The exit
- * status is 1 where a check fails.
+ * `--variants=REGEX` and `--targets=REGEX` measure some alone; other words are names of kernels that are
+ * measured alone. The exit status is 1 where a check fails.
  */
 import { spawnSync } from 'node:child_process';
 import { type Measurement, measure } from './instrument/measure.ts';
@@ -14,11 +14,12 @@ import { compiledWorkloads, exampleWorkloads, PROCESSORS } from './instrument/wo
 
 const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
-const [, pattern = ''] = /^--variants=(.*)$/m.exec(words.join('\n')) ?? [];
-const variants = VARIANTS.filter(({ name }) => new RegExp(pattern).test(name));
+const option = (name: string): RegExp =>
+  new RegExp(words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3) ?? '');
+const variants = VARIANTS.filter(({ name }) => option('variants').test(name));
 const hasClang = spawnSync('clang-19', ['--version']).status === 0;
 const measurements: Measurement[] = [];
-for (const processor of PROCESSORS) {
+for (const processor of PROCESSORS.filter((each) => option('targets').test(each))) {
   const compiled = hasClang ? await compiledWorkloads(processor) : [];
   for (const workload of [...exampleWorkloads(processor), ...compiled]) {
     if (names.length > 0 && !names.includes(workload.name)) continue;

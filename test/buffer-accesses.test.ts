@@ -10,7 +10,7 @@ import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { kernelText } from './kernel-rig.test-support.ts';
 import { assertSameLines } from './line-differences.test-support.ts';
-import { accessText, type KernelCase, observeNatively, runWithTools } from './tool-runs.test-support.ts';
+import { type KernelCase, observeNatively, runWithTools } from './tool-runs.test-support.ts';
 
 /** Dwords of a descriptor besides the address. */
 interface Buffer {
@@ -122,8 +122,8 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
   for (const [index, group] of (processor === 'gfx1100' ? GFX11 : GFX9).entries()) {
     test(`${processor}: accesses of lanes through buffers, ${index}: ${group[1]}`, async () => {
       const each = kernel(processor, [group]);
-      const { accesses: native } = observeNatively(each);
-      const { reports } = await runWithTools(each, 'memory-trace:file=x', 'coalescing:segment=64');
+      const { accesses: native, image: nativeImage } = observeNatively(each);
+      const { reports, image } = await runWithTools(each, 'memory-trace:file=x', 'coalescing:segment=64');
       const [trace, coalescing] = reports.map(({ result, coverage }) => {
         assert.deepEqual(coverage.refused, {});
         assert.deepEqual([result.summary.lost, result.summary['accesses without a known address']], [0n, 0]);
@@ -131,10 +131,10 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
       });
       const { points, records } = readTraceFile(trace!.files![0]!.bytes, 'x');
       const found = records.map(({ point, lane, value }) => {
-        const { address: pc, space } = points[point]!;
-        return { pc, lane, space, address: value };
+        const { address: pc } = points[point]!;
+        return { pc, lane, address: value };
       });
-      assertSameLines(accessText(found), accessText(native));
+      assertSameLines(image.accessText(found), nativeImage.accessText(native));
       assert.ok(found.length > 0);
       const lanes = coalescing!.tables[0]!.rows.reduce((sum, row) => sum + Number(row[6]), 0);
       assert.equal(lanes, native.filter(({ space }) => space === 'global').length);

@@ -6,7 +6,6 @@ import { readTraceFile } from '../src/instrument/index.ts';
 import type { ToolReport } from '../src/tools/tool-session.ts';
 import { assertSameLines } from './line-differences.test-support.ts';
 import {
-  accessText,
   isVector,
   kernelCases,
   nameIn,
@@ -73,16 +72,17 @@ for (const processor of TARGETS) {
 for (const processor of TARGETS) {
   for (const each of kernelCases(processor, CHOSEN && ['vadd', 'gather', 'bitonic'])) {
     test(`${each.file}: traced accesses are those of the kernel`, async () => {
-      const { reports } = await runWithTools(each, 'memory-trace:file=x');
+      const { reports, image } = await runWithTools(each, 'memory-trace:file=x');
       const { result, coverage } = reports[0]!;
       assert.deepEqual(coverage.refused, {});
       assert.deepEqual([result.summary.lost, result.summary['accesses without a known address']], [0n, 0]);
       const { points, records } = readTraceFile(result.files![0]!.bytes, 'x');
       const found = records.map(({ point, lane, value }) => {
-        const { address: pc, space } = points[point]!;
-        return { pc, lane, space, address: value };
+        const { address: pc } = points[point]!;
+        return { pc, lane, address: value };
       });
-      assertSameLines(accessText(found), accessText(observeNatively(each).accesses));
+      const native = observeNatively(each);
+      assertSameLines(image.accessText(found), native.image.accessText(native.accesses));
       assert.ok(found.length > 0);
     });
   }

@@ -6,6 +6,7 @@ import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
 import { type InstructionClass, instructionClass } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../src/isa/amdgpu/step.ts';
 import { CodeImage } from '../../src/lift/code-image.ts';
+import { LoadedImage } from '../../test/loaded-image.test-support.ts';
 import type { Workload } from './workloads.ts';
 
 /** What the table tells apart. */
@@ -29,38 +30,30 @@ export interface Execution {
   readonly units: Readonly<UnitCounts>;
   /** By image address. */
   readonly counts: ReadonlyMap<number, PcCount>;
+  /** Where the code lay. */
+  readonly image: LoadedImage;
   stepAt(address: number): AmdgpuStep;
 }
-
-const NO_OBSERVER: LaunchObserver = { onLoaded: () => {}, onLaunch: () => {}, onFinished: () => {} };
 
 /** Runs a workload from other bytes; `observer` is told as it would be of any launch. */
 export function execute(
   { processor, kernel, image, launch }: Workload,
   bytes: Uint8Array,
-  observer = NO_OBSERVER,
+  observer?: LaunchObserver,
 ): Execution {
-  let delta = 0n;
-  const both: LaunchObserver = {
-    onLoaded: (runtime, agent, executable) => {
-      delta = executable.loadedCodeObjects[0]!.loadDelta;
-      observer.onLoaded(runtime, agent, executable);
-    },
-    onLaunch: (packet) => observer.onLaunch(packet),
-    onFinished: () => observer.onFinished(),
-  };
-  using runner = new KernelRunner({ processor, countsPcs: true }, both);
+  const loaded = new LoadedImage(observer);
+  using runner = new KernelRunner({ processor, countsPcs: true }, loaded);
   const output = runner
     .prepare({ ...image, bytes }, kernel, launch)()
     .output.slice();
-  both.onFinished();
+  loaded.onFinished();
   const { instructions, pcCounts } = runner.statistics;
   const codeObject = parseCodeObject(bytes, image.name);
-  const counts = new Map(Array.from(pcCounts!, ([pc, count]) => [Number(pc - delta), count] as const));
+  const counts = new Map(Array.from(pcCounts!, ([pc, count]) => [loaded.addressOf(pc), count] as const));
   const stepAt = stepsOf(codeObject, kernel);
   const units = noUnits();
   for (const [address, { waves }] of counts) units[unitOf(stepAt(address))] += waves;
-  return { codeObject, output, instructions, units, counts, stepAt };
+  return { codeObject, output, instructions, units, counts, stepAt, image: loaded };
 }
 
 const unitOf = ({ instruction }: AmdgpuStep): Unit => UNIT_OF[instructionClass(instruction.row)];

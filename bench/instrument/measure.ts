@@ -145,5 +145,5 @@ function* differences(own: Native, run: Execution, map: PcMap, { reports }: Rewr
     const found = originals.get(address) ?? 0;
     if (found !== waves) yield `the instruction at ${address} is executed ${found} times, natively ${waves}`;
   }
-  for (const report of reports ?? []) yield* truth.wrongIn(report);
+  for (const report of reports ?? []) yield* truth.wrongIn(report, run);
 }

@@ -3,7 +3,8 @@ import { type Cell, readTraceFile, type ToolResult } from '../../src/instrument/
 import { runsOncePerWave } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
 import type { ToolReport } from '../../src/tools/tool-session.ts';
 import { lineDifferences } from '../../test/line-differences.test-support.ts';
-import { accessText, type Observed, observeNatively } from '../../test/tool-runs.test-support.ts';
+import type { LoadedImage } from '../../test/loaded-image.test-support.ts';
+import { type Observed, observeNatively } from '../../test/tool-runs.test-support.ts';
 import type { Execution } from './execution.ts';
 import type { Workload } from './workloads.ts';
 
@@ -27,7 +28,7 @@ export class Truth {
   }
 
   /** What is wrong, in words. Where points were refused, counts may be too small. */
-  *wrongIn({ result, use, coverage }: ToolReport): Generator<string> {
+  *wrongIn({ result, use, coverage }: ToolReport, { image }: Execution): Generator<string> {
     const isWhole = Object.keys(coverage.refused).length === 0;
     const counts = [...this.#instructions(result), ...this.#blocks(result), ...this.#opcodes(result)];
     const isWrong = ({ expected, found }: Count): boolean => found > expected || (isWhole && found < expected);
@@ -36,7 +37,7 @@ export class Truth {
       yield `${use.tool.name} counts ${found} for ${what}, the emulator ${expected}`;
     }
     if (wrong.length > SHOWN) yield `${use.tool.name} counts ${wrong.length - SHOWN} more wrongly`;
-    if (isWhole) yield* this.#wrongTrace(result);
+    if (isWhole) yield* this.#wrongTrace(result, image);
   }
 
   /** Scalar instructions count for waves, others for lanes or for waves with any. */
@@ -83,20 +84,21 @@ export class Truth {
     for (const [name, count] of expected) yield { what: name, expected: count, found: found.get(name) ?? 0n };
   }
 
-  *#wrongTrace({ summary, files }: ToolResult): Generator<string> {
+  *#wrongTrace({ summary, files }: ToolResult, image: LoadedImage): Generator<string> {
     const [file] = files ?? [];
     if (!file || summary.lost !== 0n) return;
     const { points, records } = readTraceFile(file.bytes, file.name);
     const found = records.map(({ point, lane, value }) => {
-      const { address: pc, space } = points[point]!;
-      return { pc, lane, space, address: value };
+      const { address: pc } = points[point]!;
+      return { pc, lane, address: value };
     });
     const traced = Map.groupBy(points, ({ address }) => address);
     // Tools of hooks trace the first access of an instruction alone.
     const isTraced = ({ pc, isFirst }: Observed['accesses'][number]): boolean =>
       (traced.get(pc)?.length ?? 0) > (isFirst ? 0 : 1);
-    const expected = this.#observe().accesses.filter(isTraced);
-    const [first] = lineDifferences(accessText(found), accessText(expected));
+    const native = this.#observe();
+    const expected = native.accesses.filter(isTraced);
+    const [first] = lineDifferences(image.accessText(found), native.image.accessText(expected));
     if (first === undefined) return;
     yield `${found.length} accesses are traced, the emulator sees ${expected.length}; ${first}`;
   }

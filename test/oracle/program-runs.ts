@@ -10,6 +10,7 @@ import type { Step } from '../../src/isa.ts';
 import { liftCodeObject } from '../../src/lift/lifted-code.ts';
 import type { LiftedFunction } from '../../src/lift/lifted-function.ts';
 import { type ImageRun, type Outcome, runImage } from '../fuzz/run-image.ts';
+import { type LaneAccess, LoadedImage } from '../loaded-image.test-support.ts';
 import { ExecutionOrder, type Stretch } from './execution-order.ts';
 
 export interface ProgramImage {
@@ -27,68 +28,8 @@ export interface CountedRun {
   readonly lastKernel: ReadonlySet<number>;
 }
 
-/** One of one lane. */
-export interface ProgramAccess {
-  /** Of the instruction. */
-  readonly pc: number;
-  readonly lane: number;
-  readonly address: bigint;
-}
-
 /** Other jobs may leave little of the machine. */
 const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 3_600_000 };
-
-/** Remembers where the image lies. */
-export class LoadedImage implements LaunchObserver {
-  readonly #tools: LaunchObserver | undefined;
-  #delta = 0n;
-  #end = 0n;
-
-  constructor(tools?: LaunchObserver) {
-    this.#tools = tools;
-  }
-
-  onLoaded(...loaded: Parameters<LaunchObserver['onLoaded']>): void {
-    const [, , executable] = loaded;
-    const { loadDelta, address, sizeBytes } = executable.loadedCodeObjects[0]!;
-    this.#delta = loadDelta;
-    this.#end = address + BigInt(sizeBytes);
-    this.#tools?.onLoaded(...loaded);
-  }
-
-  onLaunch(packet: DataView): void {
-    this.#tools?.onLaunch(packet);
-  }
-
-  onFinished(): void {
-    this.#tools?.onFinished();
-  }
-
-  /** The address in the file. */
-  addressOf(loaded: bigint): number {
-    return Number(loaded - this.#delta);
-  }
-
-  /** The same for what steps of observers have, which counts from the start of device memory. */
-  addressOfOffset(offset: number): number {
-    return offset - Number(BigInt.asUintN(32, this.#delta));
-  }
-
-  /**
-   * Accesses as sorted text. Where the image is larger, what the host allocated lies elsewhere, all of it by
-   * as much: such addresses count from the lowest one.
-   */
-  accessText(accesses: readonly ProgramAccess[]): readonly string[] {
-    const isBuffer = (address: bigint): boolean => address >> 32n === this.#delta >> 32n && address >= this.#end;
-    const isImage = (address: bigint): boolean => address >= this.#delta && address < this.#end;
-    const lowest = accesses.reduce((low, { address: a }) => (isBuffer(a) && a < low ? a : low), 2n ** 64n);
-    const placeOf = (address: bigint): string => {
-      if (isBuffer(address)) return `buffer ${address - lowest}`;
-      return isImage(address) ? `image ${address - this.#delta}` : `${address}`;
-    };
-    return accesses.map(({ pc, lane, address }) => `${pc} ${lane} ${placeOf(address)}`).sort();
-  }
-}
 
 /** Runs a program as compiled code, which counts what it executes. */
 export async function runCounted(
@@ -139,7 +80,7 @@ export async function runObserved({ bytes, processor, run }: ProgramImage, looks
   let launch = 0;
   const image = new LoadedImage({ onLoaded: () => undefined, onLaunch: () => launch++, onFinished: () => undefined });
   const order = new ExecutionOrder(looks.wanted);
-  const found: ProgramAccess[] = [];
+  const found: LaneAccess[] = [];
   const origins = new Map<number, number | undefined>();
   const originOf = ({ offset }: Step): number | undefined => {
     if (!origins.has(offset)) origins.set(offset, looks.originOf(image.addressOfOffset(offset)));

@@ -13,16 +13,9 @@ import { type LiftedCode, liftCodeObject } from '../../src/lift/lifted-code.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
 import { assertSameLines } from '../line-differences.test-support.ts';
+import { LoadedImage } from '../loaded-image.test-support.ts';
 import { isVector, LEFT_OUT, nameIn } from '../tool-runs.test-support.ts';
-import {
-  type CountedRun,
-  hostPaced,
-  LoadedImage,
-  type Looks,
-  type ProgramImage,
-  runCounted,
-  runObserved,
-} from './program-runs.ts';
+import { type CountedRun, hostPaced, type Looks, type ProgramImage, runCounted, runObserved } from './program-runs.ts';
 
 const TRACED = /^(global|flat|ds)_(load|store|read|write|atomic|add)/;
 const MAX_RECORDS = 2_000_000;
