@@ -15,6 +15,9 @@ import { type ScalarPlaces, type SelectedBlock, uniformRegisters, withScalars } 
 
 const NO_SCALARS: ScalarPlaces = new Map();
 
+/** So many joins, or more, lanes go past at once where they are all there are: to ask costs half a join. */
+const FAR_JOINS = 3;
+
 /** How a piece of code goes on, by places in the order. */
 type Way =
   | { readonly kind: 'goto'; readonly target: number }
@@ -274,6 +277,7 @@ class Emitter {
   readonly #joins: ReadonlySet<number>;
   /** The join at or behind each place; the end, where there is none. */
   readonly #nextJoin: Uint32Array;
+  readonly #joinsBefore: Uint32Array;
   readonly #end: number;
   readonly #isKernel: boolean;
   /** Nobody asks where those are that came to the end. */
@@ -282,6 +286,7 @@ class Emitter {
   constructor(pieces: readonly Piece[], joins: ReadonlySet<number>, parts: BodyParts) {
     this.#pieces = pieces;
     this.#joins = joins;
+    this.#joinsBefore = joinsBefore(pieces.length, joins);
     this.#end = endOf(pieces);
     this.#isKernel = parts.isKernel;
     this.#isEndOver = endsAtOnce(parts) && !parts.hasTurns;
@@ -347,8 +352,14 @@ class Emitter {
     if (target <= place) return [lir('wave_goto', [], 0, { target: backTo(target) })];
     const next = this.#nextJoin[place + 1]!;
     if (next > target || (next === target && !this.#joins.has(target))) return this.#jump(target, place);
-    const wait = target === this.#end && this.#isEndOver ? [] : [this.#wait(target)];
-    return [...wait, ...this.#jump(next, place)];
+    if (target === this.#end && this.#isEndOver) return this.#jump(next, place);
+    const whole = lir('wave_whole', [PLACES.live], 0, { target: resumption(target) });
+    return [...(this.#isFar(target, place) ? [whole] : []), this.#wait(target), ...this.#jump(next, place)];
+  }
+
+  /** Whether many joins stand between a place and one behind it. */
+  #isFar(target: number, place: number): boolean {
+    return this.#joinsBefore[target]! - this.#joinsBefore[place + 1]! >= FAR_JOINS;
   }
 
   #wait(target: number): Lir {
@@ -364,11 +375,14 @@ class Emitter {
     /** Whether the opposite of the predicate leads there. */
     const suffix = (target: number): string => (isTaken(target) === isNegated ? '.not' : '');
     const operands = [condition, resumption(later), PLACES.join];
+    const far = lir(`wave_far${suffix(later)}`, [condition, PLACES.live], offset, { target: resumption(later) });
+    const farther = this.#isFar(later, place) ? [far] : [];
     if (first <= place) {
       const back = lir(`wave_loop${suffix(first)}`, operands, offset, { target: backTo(first) });
-      return [back, ...this.#jump(next, place)];
+      return [...farther, back, ...this.#jump(next, place)];
     }
-    return [lir(`wave_split${suffix(later)}`, operands, offset, { target: next }), ...this.#goto(first, place)];
+    const split = lir(`wave_split${suffix(later)}`, operands, offset, { target: next });
+    return [...farther, split, ...this.#goto(first, place)];
   }
 
   /** All go one way: the branch itself goes where nobody waits before, back if that is one of the ways. */

@@ -37,6 +37,18 @@ function loop(b: PtxBuilder): void {
 /** All active lanes go to the target. Operand: condition, the same for all of them. */
 const when = (b: PtxBuilder): void => b.branch(b.has('not') ? b.not(b.read(0)) : b.read(0));
 
+/**
+ * All lanes that have not ended are active and have the condition: nobody waits at any join, so that they may
+ * go past those that stand before the target. Operands: condition, lanes that have not ended.
+ */
+function far(b: PtxBuilder): void {
+  const condition = b.has('not') ? b.not(b.read(0)) : b.read(0);
+  b.branch(b.eq(b.low(b.ballot(condition)), b.scalar(1)));
+}
+
+/** As `far`, without a condition. */
+const whole = (b: PtxBuilder): void => b.branch(b.eq(b.low(exec(b)), b.scalar(0)));
+
 /** All active lanes wait at a join. Operands: its address, row of joins. */
 const wait = (b: PtxBuilder): void =>
   b.setOperand({ operand: 1, dword: 0 }, b.operand({ operand: 0, dword: 0 }, false), true);
@@ -133,6 +145,8 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_split', '.not?', 'pred b32 =b32 ->', split, CONDITIONAL),
   ptxRow('wave_loop', '.not?', 'pred b32 =b32 ->', loop, CONDITIONAL),
   ptxRow('wave_when', '.not?', 'pred ->', when, { ...CONDITIONAL, isOfWave: true }),
+  ptxRow('wave_far', '.not?', 'pred b32 ->', far, CONDITIONAL),
+  ptxRow('wave_whole', '', 'b32 ->', whole, CONDITIONAL),
   ptxRow('wave_wait', '', 'b32 =b32', wait, CONTROL),
   ptxRow('wave_gather', '', 'b32', gather, CONTROL),
   ptxRow('wave_join', '', 'b32 b32 ->', join, CONDITIONAL),

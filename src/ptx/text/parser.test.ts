@@ -99,7 +99,9 @@ test('a module with everything in it', () => {
 });
 
 test('a printed module is the same', () => {
-  const module = parse(MODULE);
+  const smallest = 'add.s64 %rd1, %rd1, 1 << 63;';
+  const module = parse(MODULE.replace('ret;', `${smallest} ret;`));
+  assert.match(printPtx(module), /-9223372036854775807 - 1/);
   assert.deepEqual(bare(parsePtx(printPtx(module), 'again')), bare(module));
 });
 

@@ -14,6 +14,8 @@ import type {
 } from './syntax.ts';
 
 const INDENT = '\t';
+/** Of integers with a sign. */
+const SMALLEST = -(2n ** 63n);
 
 export function printPtx({ version, target, addressSizeBits, items }: PtxModule): string {
   const head = [`.version ${version.major}.${version.minor}`, `.target ${target.join(', ')}`];
@@ -21,6 +23,8 @@ export function printPtx({ version, target, addressSizeBits, items }: PtxModule)
 }
 
 export function printConstant(constant: Constant): string {
+  // Without its sign the smallest number is one that only unsigned ones reach.
+  if (constant.kind === 'integer' && constant.value === SMALLEST) return `(${SMALLEST + 1n} - 1)`;
   if (constant.kind === 'integer') return `${constant.value}${constant.isUnsigned ? 'U' : ''}`;
   const { bits, sizeBits } = constant;
   const digits = bits.toString(16).toUpperCase();
