@@ -107,6 +107,11 @@ export class CommandBuffer implements Disposable {
     this.#resources = parts.resources;
   }
 
+  /** Events that name it can be written as JSON. */
+  toJSON(): string {
+    return this.label;
+  }
+
   /** Executions so far. */
   get executions(): number {
     return this.#executions;

@@ -221,6 +221,12 @@ export class PreparedDispatch implements DispatchCommand, Retained {
     this.groups = isIndirect ? NO_GROUPS : directGroups(groups, shape);
   }
 
+  /** Events that name it can be written as JSON. */
+  toJSON() {
+    const { entry, groups, workgroupSize } = this;
+    return { entry, groups, workgroupSize };
+  }
+
   /** The command, with the memory that is there now. Throws FAILED_PRECONDITION, INVALID_ARGUMENT. */
   resolve(): DispatchCommand {
     if (this.counts !== undefined) this.groups = readGroups(storageOf(this.counts), this);

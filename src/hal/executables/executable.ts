@@ -84,6 +84,11 @@ export class ExecutableExport<Code extends ExecutableCode = ExecutableCode> {
   get name(): string {
     return this.info.name;
   }
+
+  /** Events that name it can be written as JSON. */
+  toJSON(): string {
+    return this.name;
+  }
 }
 
 /** Where a buffer comes from that is a variable. */

@@ -58,6 +58,11 @@ export class BufferAllocation {
     this.#state = storage === undefined ? 'reserved' : 'committed';
   }
 
+  /** Events that name it can be written as JSON. */
+  toJSON(): string {
+    return this.params.label;
+  }
+
   get state(): AllocationState {
     return this.#state;
   }
