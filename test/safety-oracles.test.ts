@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { duration } from './fuzz/duration.ts';
+import { attackDevice } from './fuzz/exec-socket.ts';
 import { createInstructions, instructions } from './fuzz/instructions.ts';
 import { isolation } from './fuzz/isolation.ts';
 import { ORACLE_TARGETS, type Oracle, runOracle, type Tally } from './fuzz/oracle.ts';
@@ -61,4 +62,13 @@ test('an executor that does not check its accesses is found', () => {
   const oracle = createInstructions({ checksAccesses: false });
   const { findings } = runOracle(oracle, { targets: ['gfx90a'], iterations: 100, seed: SEED, findings: 1 });
   assert.equal(findings.length, 1);
+});
+
+const withoutExec = process.platform === 'linux' && process.arch === 'x64' ? false : 'exec is for x64 Linux';
+
+test('exec-socket: no finding', { skip: withoutExec }, async (context) => {
+  const { events, findings } = await attackDevice(30, SEED);
+  context.diagnostic([...events].join('; '));
+  assert.deepEqual(findings, []);
+  assert.ok(events.get('waves')! > 0 && events.get('reported USAGE')! > 0);
 });

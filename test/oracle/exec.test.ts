@@ -10,6 +10,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
+import { attackLibrary } from '../fuzz/exec-socket.ts';
 import { buildHsaProgram, LAUNCHER, LIBRARY, ROOT, storeKernel } from './hsa-program.ts';
 
 const PROGRAMS = path.join(ROOT, 'test/data/hip-programs');
@@ -25,7 +26,6 @@ function exec(...args: string[]): SpawnSyncReturns<string> {
   return spawnSync(process.execPath, [LAUNCHER, 'exec', ...args], { encoding: 'utf8', timeout: 120_000 });
 }
 
-const PROGRAM_SOURCE = path.join(import.meta.dirname, 'hsa-program/program.c');
 const compile = (name: string): string => buildHsaProgram(name, folder);
 const program = compile('program');
 const code = storeKernel(folder);
@@ -102,19 +102,36 @@ test('a program with 64 threads, no memory and no files left gets statuses, and 
   assert.equal(status, 0);
 });
 
+/** A program of the folder hsa-program with the library in it. */
+function buildSanitized(name: string, sanitizer: string): string {
+  const native = path.join(ROOT, 'native/hsa');
+  const file = path.join(folder, `${name}-${sanitizer}`);
+  const source = path.join(import.meta.dirname, `hsa-program/${name}.c`);
+  const sources = [source, ...NATIVE_SOURCES.map((each) => path.join(native, each))];
+  const flags = ['-std=gnu11', '-g', '-O1', '-w', '-pthread', `-fsanitize=${sanitizer}`, `-I${native}`];
+  execFileSync('gcc', [...flags, '-o', file, ...sources]);
+  return file;
+}
+
 for (const sanitizer of ['address,undefined', 'thread']) {
   test(`the library is clean under -fsanitize=${sanitizer}`, () => {
-    const native = path.join(ROOT, 'native/hsa');
-    const file = path.join(folder, `program-${sanitizer}`);
-    const sources = [PROGRAM_SOURCE, ...NATIVE_SOURCES.map((name) => path.join(native, name))];
-    const flags = ['-std=gnu11', '-g', '-O1', '-w', '-pthread', `-fsanitize=${sanitizer}`, `-I${native}`];
-    execFileSync('gcc', [...flags, '-o', file, ...sources]);
+    const file = buildSanitized('program', sanitizer);
     // What the program allocates it leaves to its end.
     const { stdout, stderr } = exec('env', 'ASAN_OPTIONS=detect_leaks=0', file, code);
     assert.equal(stdout, '0 wrong\n', stderr);
     assert.doesNotMatch(stderr, /Sanitizer|runtime error/);
   });
 }
+
+test('a device process that does not do as it should ends programs with a message', async (context) => {
+  const { events, findings } = await attackLibrary(buildSanitized('victim', 'address,undefined'), code, 25, 1);
+  context.diagnostic([...events].join('; '));
+  assert.deepEqual(findings, []);
+  assert.ok(
+    ['went well', 'SIGABRT', 'status 3'].every((end) => (events.get(end) ?? 0) > 0),
+    [...events].join('; '),
+  );
+});
 
 test('programs that something else starts find the device process by their environment', async () => {
   const server = spawn(process.execPath, [LAUNCHER, 'exec', '--print-env'], { stdio: ['ignore', 'pipe', 'inherit'] });
