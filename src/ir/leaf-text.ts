@@ -22,6 +22,7 @@ const REASONS: readonly ExitReason[] = [
   'turn',
   'gws-init',
   'gws-barrier',
+  'named-barrier',
 ];
 
 /** Constants from here on are hexadecimal. */

@@ -153,7 +153,7 @@ for (const [text, message] of [
   ['wave64\nfence fence', "line 2, column 7: no value before is called 'fence'"],
   [
     'wave64\nexit.now',
-    "line 2, column 1: expected one of end barrier sleep trap interrupt turn gws-init gws-barrier, got 'now'",
+    "line 2, column 1: expected one of end barrier sleep trap interrupt turn gws-init gws-barrier named-barrier, got 'now'",
   ],
   ['wave64\nv0:i32 = 1 $', "line 2, column 12: unexpected '$'"],
 ] as const) {

@@ -33,11 +33,20 @@ export const isMaskSlot = (slot: StateSlot): boolean => slot === 'exec' || slot 
 export type MemorySpace = 'global' | 'flat' | 'lds' | 'private';
 
 /**
- * Why a wave leaves the executor. `gws-init` and `gws-barrier` are done by the host, with what the state
- * `request` says. `sleep` gives other waves and the host a chance to run; `trap` and `halt` end the dispatch
- * with a fault; at `turn` the language says which lanes of the wave go on, and where.
+ * Why a wave leaves the executor. `gws-init`, `gws-barrier` and `named-barrier` are done by the host, with
+ * what the state `request` says. `sleep` gives other waves and the host a chance to run; `trap` and `halt`
+ * end the dispatch with a fault; at `turn` the language says which lanes of the wave go on, and where.
  */
-export type ExitReason = 'end' | 'barrier' | 'sleep' | 'trap' | 'interrupt' | 'turn' | 'gws-init' | 'gws-barrier';
+export type ExitReason =
+  | 'end'
+  | 'barrier'
+  | 'sleep'
+  | 'trap'
+  | 'interrupt'
+  | 'turn'
+  | 'gws-init'
+  | 'gws-barrier'
+  | 'named-barrier';
 
 /**
  * One dword of an operand of the instruction; which register or constant it is stands in the decoded

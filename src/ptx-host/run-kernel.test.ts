@@ -330,7 +330,7 @@ test('what is not implemented is refused by name, with its line', async () => {
       await failureOf(`  ${opcode} %p1, %r1, %r2, %r3;`),
       /^UNSUPPORTED k\.ptx:25:3: instruction '.*' is not implemented\n/,
     );
-  assert.match(await failureOf('  bar.sync 1, 64;'), /^UNSUPPORTED k\.ptx:25:3: 'bar\.sync' of some threads/);
+  assert.match(await failureOf('  bar.sync 1, 63;'), /^BAD_INPUT k\.ptx:25:3: a barrier of 63 threads/);
   assert.match(await failureOf('  mov.u64 %rd5, g;'), /^BAD_INPUT k\.ptx:25:17: unknown name 'g' of 'mov.u64'/);
   assert.match(
     await failureOf('  mov.u64 %rd5, g;', '.extern .global .u32 g;'),

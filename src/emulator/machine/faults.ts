@@ -17,6 +17,9 @@ export const FAULT_MODE = -4;
 /** All lanes of the wave wait for each other. */
 export const FAULT_DEADLOCK = -5;
 
+/** A barrier with a number or a count that it cannot have; what was asked for is in place of an address. */
+export const FAULT_BARRIER = -6;
+
 /** Unwinds an executor. `code` is an access code with FAULT_ flags, or why the instruction cannot run. */
 export class WaveFault extends Error {
   readonly record: number;

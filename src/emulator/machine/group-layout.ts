@@ -63,8 +63,8 @@ export const groupOffset = (field: GroupField): number => OFFSETS[field];
 /** Behind the fields, a dword for each wave: a number of WAVE_STATES. */
 export const GROUP_STATES = 192;
 
-/** `spent`: it used its turn. */
-export const WAVE_STATES = ['ready', 'spent', 'sleeping', 'barrier', 'ended'] as const;
+/** `spent`: it used its turn; `named`: it waits at a barrier with a number. */
+export const WAVE_STATES = ['ready', 'spent', 'sleeping', 'barrier', 'named', 'ended'] as const;
 export type WaveState = (typeof WAVE_STATES)[number];
 export const stateCode = (state: WaveState): number => WAVE_STATES.indexOf(state);
 

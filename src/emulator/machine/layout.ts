@@ -208,6 +208,7 @@ export const EXIT_CODES: Readonly<Record<ExitReason, number>> = {
   'gws-init': 10,
   'gws-barrier': 11,
   turn: 12,
+  'named-barrier': 13,
 };
 /** The instruction budget ran out. */
 export const EXIT_BUDGET = 0;

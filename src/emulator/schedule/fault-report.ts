@@ -10,6 +10,7 @@ import {
   describeAccess,
   describePlace,
   type EmulatorFault,
+  FAULT_BARRIER,
   FAULT_DEADLOCK,
   FAULT_JUMP,
   FAULT_MODE,
@@ -19,6 +20,7 @@ import type { Triple } from '../machine/launch.ts';
 import { RECORD_PC } from '../machine/layout.ts';
 import type { EmulatorMemory } from '../machine/memory.ts';
 import type { StateMemory } from '../machine/state-memory.ts';
+import { barrierRequest } from './named-barriers.ts';
 
 /** What reports ask of the emulator whose wave faulted. */
 export interface ReportingCore extends EmulatorCore<EmulatorMemory, StateMemory> {
@@ -59,6 +61,11 @@ export function reportFault(
       const jump = report('memory', `jump to ${hex(address)}, where there is no code,`);
       return withPlace(emulator, { ...jump, address, access: 'execute' });
     }
+  }
+  if (fault.code === FAULT_BARRIER) {
+    const { number, count } = barrierRequest(Number(address));
+    const what = `barrier ${number} of ${count} threads: the number is at most 15, the count a multiple of the warp's size, and that of the others who came,`;
+    return report('exception', what);
   }
   if (fault.code === FAULT_DEADLOCK) return report('exception', 'deadlock: all threads that are left wait,');
   if (fault.code < 0) return report('exception', 'trap');

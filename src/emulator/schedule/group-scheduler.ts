@@ -27,12 +27,12 @@ import {
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
-  WAVE_REQUEST,
 } from '../machine/layout.ts';
 import { DetailedCounts } from './detailed-counts.ts';
-import { GlobalWaveSync, NO_REQUEST, syncRequest } from './global-wave-sync.ts';
+import { GlobalSyncTaker } from './global-wave-sync.ts';
 import type { ClassInstructions, TierCounts } from './instruction-counts.ts';
 import { LaneTurnTaker } from './lane-turns.ts';
+import { NamedBarriers } from './named-barriers.ts';
 import { startWave } from './start-wave.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
 import type { WorkgroupClaims, WorkgroupRange } from './workgroup-claims.ts';
@@ -106,11 +106,8 @@ export class GroupScheduler implements RecordHolder {
   #round: RoundResult = 'waited';
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
-  /**
-   * Made for the first wave that asks for it. `rounds`: which round a wave waits for the end of, by the
-   * address of the wave.
-   */
-  #sync: { readonly barriers: GlobalWaveSync; readonly rounds: Map<number, bigint> } | undefined;
+  readonly #sync: GlobalSyncTaker;
+  readonly #barriers: NamedBarriers;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
   #slice: number;
 
@@ -129,6 +126,8 @@ export class GroupScheduler implements RecordHolder {
     this.#detailed = new DetailedCounts(core, launch.waveSize);
     this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
     this.#turns = new LaneTurnTaker(core, launch);
+    this.#sync = new GlobalSyncTaker(core, this.#detailed);
+    this.#barriers = new NamedBarriers(core);
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
@@ -266,6 +265,7 @@ export class GroupScheduler implements RecordHolder {
     try {
       for (;;) {
         const index = executor.runGroup(slot.group, this.#core.clock());
+        if (index < 0 && this.#barriers.goesOn(slot)) continue;
         if (index < 0) break;
         const state = this.#afterExit(slot.waves[index]!);
         slot.setState(index, state);
@@ -341,9 +341,11 @@ export class GroupScheduler implements RecordHolder {
       case EXIT_CODES.end:
         return this.#takeTurn(wave, record, 'ended');
       case EXIT_CODES['gws-init']:
-        return this.#syncGlobally(wave, record, false);
+        return this.#sync.init(wave.base);
       case EXIT_CODES['gws-barrier']:
-        return this.#syncGlobally(wave, record, true);
+        return this.#sync.arrive(wave.base, record);
+      case EXIT_CODES['named-barrier']:
+        return this.#barriers.arrive(this.#running!, this.#running!.get('current'), record);
       case EXIT_UNTRANSLATED:
         throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
       default:
@@ -365,29 +367,6 @@ export class GroupScheduler implements RecordHolder {
     if (typeof cause === 'string') return 'ready';
     if (next !== undefined) this.#running!.takesTurns = true;
     return 'spent';
-  }
-
-  /** A wave that has to wait comes back to its instruction; `record`: the following one. */
-  #syncGlobally({ base }: Wave, record: number, isBarrier: boolean): WaveState {
-    const { view } = this.#core.state;
-    const request = view.getInt32(base + WAVE_REQUEST, true);
-    if (request === NO_REQUEST) return 'ready';
-    this.#sync ??= { barriers: new GlobalWaveSync(this.#core.state), rounds: new Map() };
-    const { barriers, rounds } = this.#sync;
-    const { resource, count } = syncRequest(request);
-    if (!isBarrier) {
-      barriers.reset(resource);
-      return 'ready';
-    }
-    const round = rounds.get(base) ?? barriers.arrive(resource, count);
-    if (barriers.hasEnded(resource, round)) {
-      rounds.delete(base);
-      return 'ready';
-    }
-    rounds.set(base, round);
-    this.#detailed.takeBack(record - RECORD_SIZE_BYTES, base);
-    view.setUint32(base + WAVE_RECORD, record - RECORD_SIZE_BYTES, true);
-    return 'sleeping';
   }
 
   #jump(wave: Wave, record: number, pc: bigint): number {

@@ -3,7 +3,7 @@ import type { EmulatorCore } from '../code/emulator-core.ts';
 import { pcOf } from '../code/record-pc.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES, type WaveState } from '../machine/group-layout.ts';
 import type { Triple } from '../machine/launch.ts';
-import { EXIT_CODES, STATE_OFFSETS, WAVE_EXIT, WAVE_RECORD } from '../machine/layout.ts';
+import { EXIT_CODES, STATE_OFFSETS, WAVE_EXIT, WAVE_JUMP_PC, WAVE_RECORD } from '../machine/layout.ts';
 
 /** Lanes of a wave that are at one place. */
 export interface PlaceOfLanes {
@@ -27,7 +27,11 @@ export function placesOf(core: EmulatorCore, group: number, waveSize: 32 | 64): 
     const state = WAVE_STATES[own.view.getInt32(group + GROUP_STATES + index * 4, true)]!;
     if (state === 'ended') return [];
     const wave = get('waves') + index * get('waveStride');
-    const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
+    // At a barrier with a number it says itself where it is.
+    const next =
+      state === 'named'
+        ? Number(own.view.getBigUint64(wave + WAVE_JUMP_PC, true))
+        : pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
     // A wave that waits has gone past what it waits in. To a barrier of the grid it comes back.
     const comesBack = own.view.getUint32(wave + WAVE_EXIT, true) === EXIT_CODES['gws-barrier'];
     const hasPassed = state === 'barrier' || (state === 'sleeping' && !comesBack);

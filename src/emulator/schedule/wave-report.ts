@@ -30,6 +30,7 @@ const WORDS: Readonly<Record<WavePlace['state'], string>> = {
   spent: 'running',
   sleeping: 'asleep',
   barrier: 'waiting',
+  named: 'waiting',
 };
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -80,18 +81,20 @@ function ranges(numbers: readonly number[]): string {
   return found.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(', ');
 }
 
+const isAtBarrier = ({ state }: WavePlace): boolean => state === 'barrier' || state === 'named';
+
 function impressionOf(waves: readonly WavePlace[]): string {
   const all = (...states: WavePlace['state'][]): boolean => waves.every(({ state }) => states.includes(state));
   if (all('sleeping')) return 'a wait for the host, such as for an RPC port, or for a lock: every wave sleeps';
   const divided = [...Map.groupBy(waves, ({ workgroup }) => workgroup.join(', ')).values()].find(
-    (members) => new Set(members.map(({ state }) => state === 'barrier')).size === 2,
+    (members) => new Set(members.map(isAtBarrier)).size === 2,
   );
   if (divided) {
-    const missing = divided.filter(({ state }) => state !== 'barrier');
+    const missing = divided.filter((wave) => !isAtBarrier(wave));
     const [id] = divided.map(({ workgroup }) => workgroup.join(', '));
     return `a barrier that not all waves reach: ${counted(missing.length, 'wave')} of workgroup (${id}) ${missing.length === 1 ? 'is' : 'are'} elsewhere`;
   }
-  if (all('sleeping', 'barrier')) return 'a deadlock: waves sleep or wait at barriers';
+  if (all('sleeping', 'barrier', 'named')) return 'a deadlock: waves sleep or wait at barriers';
   if (new Set(waves.map(({ place }) => place)).size === 1) return 'an endless loop, or more work than the time allows';
   return 'a loop, or more work than the time allows';
 }

@@ -13,6 +13,7 @@ import {
   TEMPLATE_SCALAR_BYTES,
   templateBytes,
   templateRowBytes,
+  WAVE_STATES,
   type WaveState,
 } from '../machine/group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from '../machine/launch.ts';
@@ -153,6 +154,12 @@ export class WorkgroupSlot {
   get liveWaves(): readonly Wave[] {
     const first = (this.group + GROUP_STATES) >> 2;
     return this.waves.filter((_, i) => i < this.waveCount && this.#state.words[first + i] !== ENDED);
+  }
+
+  /** Of the waves of the current workgroup. */
+  get states(): readonly WaveState[] {
+    const first = (this.group + GROUP_STATES) >> 2;
+    return Array.from({ length: this.waveCount }, (_, wave) => WAVE_STATES[this.#state.words[first + wave]!]!);
   }
 
   setState(wave: number, state: WaveState): void {

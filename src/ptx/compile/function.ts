@@ -147,6 +147,7 @@ class FunctionCompiler {
     const { top } = this.#frame;
     return {
       ...{ source: this.#module.source, frame: this.#frame, isKernel, calls: this.#calls, ...turns },
+      countsAtBarriers: this.#module.shared.countsAtBarriers,
       temporary: this.#temporary,
       prologue: [
         ...(isKernel ? [lir('wave_begin', [PLACES.live], 0)] : []),

@@ -7,10 +7,9 @@ import { PLACES } from '../machine/places.ts';
 import type { PtxSource } from '../text/source.ts';
 import { callCode } from './calls.ts';
 import type { Exit, FlatBlock } from './flatten.ts';
-import type { Frame } from './frame.ts';
 import { type BlockAddress, type FunctionRegister, type Lir, lir, type RegisterGuard } from './lir.ts';
 import { codeOrder } from './order.ts';
-import { guardOf, selectCode } from './select.ts';
+import { guardOf, type SelectionParts, selectCode } from './select.ts';
 import { type ScalarPlaces, type SelectedBlock, uniformRegisters, withScalars } from './uniform.ts';
 
 const NO_SCALARS: ScalarPlaces = new Map();
@@ -55,9 +54,7 @@ export interface LinearCode {
 }
 
 /** What is around the blocks of a function. */
-export interface BodyParts {
-  readonly source: PtxSource;
-  readonly frame: Frame;
+export interface BodyParts extends SelectionParts {
   readonly isKernel: boolean;
   /** Whether it calls functions, in which lanes may end. */
   readonly calls: boolean;
@@ -114,11 +111,11 @@ function lastPieces(parts: BodyParts, end: number): readonly Piece[] {
 const sizeOf = ({ isCall }: FlatBlock, isDouble: boolean): number => (isCall ? 3 : isDouble ? 2 : 1);
 
 /** A call through a pointer becomes several pieces, of which none is looked at here. */
-function selectedBlock({ source, frame }: BodyParts, { code, exit, isCall }: FlatBlock): SelectedBlock {
+function selectedBlock(parts: BodyParts, { code, exit, isCall }: FlatBlock): SelectedBlock {
   return {
-    code: isCall ? [] : code.flatMap((each) => selectCode(source, each, frame)),
+    code: isCall ? [] : code.flatMap((each) => selectCode(parts, each)),
     successors: successorsOf(exit),
-    condition: exit.kind === 'branch' ? conditionOf(source, exit).register : undefined,
+    condition: exit.kind === 'branch' ? conditionOf(parts.source, exit).register : undefined,
   };
 }
 

@@ -9,28 +9,45 @@ import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts
 import { callCode } from './calls.ts';
 import type { ScopedInstruction } from './flatten.ts';
 import type { Frame } from './frame.ts';
-import { constant, type FunctionRegister, type Lir, type LirOperand, lir, type RegisterGuard } from './lir.ts';
+import {
+  constant,
+  type FunctionRegister,
+  type Lir,
+  type LirOperand,
+  lir,
+  type RegisterGuard,
+  registersOf,
+} from './lir.ts';
 import { computedRegister, OperandReader } from './operands.ts';
 import { VOTES } from './shared-layout.ts';
 import { FRAME_ALIGNMENT } from './signature.ts';
+
+const WARP_SIZE = 32n;
 
 type Element = NameOperand | ConstantOperand;
 
 /** Types whose operands may be wider registers (PTX ISA 9.4.1). */
 const RELAXED = new Set(['memory', 'convert']);
 
-interface Context {
+/** What is the same for all instructions of a function. */
+export interface SelectionParts {
   readonly source: PtxSource;
+  readonly frame: Frame;
+  /** Whether threads are counted at barriers. */
+  readonly countsAtBarriers: boolean;
+}
+
+interface Context extends SelectionParts {
   readonly scoped: ScopedInstruction;
   readonly reader: OperandReader;
   readonly guard: RegisterGuard | undefined;
-  readonly frame: Frame;
   /** What has to run before, for operands that the machine does not take as they are. */
   readonly before: Lir[];
 }
 
 /** Throws BAD_INPUT for operands that the form does not take, UNSUPPORTED for what the machine lacks. */
-export function selectCode(source: PtxSource, scoped: ScopedInstruction, frame: Frame): readonly Lir[] {
+export function selectCode(parts: SelectionParts, scoped: ScopedInstruction): readonly Lir[] {
+  const { source, frame } = parts;
   const { instruction, form, scope } = scoped;
   if (form.row.flow === 'call') {
     const { before, call, behind } = callCode(source, scoped, frame);
@@ -38,7 +55,7 @@ export function selectCode(source: PtxSource, scoped: ScopedInstruction, frame: 
   }
   const reader = new OperandReader(source, scope, instruction.opcode);
   const guard = guardOf(source, scoped);
-  const context: Context = { source, scoped, reader, guard, frame, before: [] };
+  const context: Context = { ...parts, scoped, reader, guard, before: [] };
   const { expansion, meeting } = form.row;
   const operands = expansion === 'move' ? [] : operandsOf(context, form, instruction.operands);
   const own = expansion ? EXPANSIONS[expansion](context, operands) : [machine(context, form, operands)];
@@ -46,7 +63,8 @@ export function selectCode(source: PtxSource, scoped: ScopedInstruction, frame: 
   if (meeting === undefined) return code;
   // What all lanes do together is no matter of a guard.
   const { offset } = instruction;
-  const waits = meeting.isAnywhere ? WAITS.anywhere : WAITS.here;
+  const readsNothing = own.every((line) => registersOf(line).reads.length === 0);
+  const waits = meeting.isAnywhere && readsNothing ? WAITS.anywhere : WAITS.here;
   if (meeting.members === 'all') {
     if (guard) throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
     return whenAll(code, waits);
@@ -170,37 +188,47 @@ function opposite({ before, scoped, reader }: Context, value: LirOperand, type: 
   return register;
 }
 
-/** All threads of the block that have not ended wait for each other, whatever number the barrier has. */
-function barrier({ source, scoped, guard }: Context, number: LirOperand): Lir {
-  const { operands, opcode, offset } = scoped.instruction;
-  const whole = scoped.form.row.expansion === 'barrier' ? 1 : 3;
-  if (operands.length > whole) throw source.error(offset, `'${opcode}' of some threads`, 'UNSUPPORTED');
+/**
+ * Where no threads are counted, all of the block that have not ended wait for each other, whatever number the
+ * barrier has.
+ */
+function barrier({ source, scoped, guard, countsAtBarriers }: Context, number: LirOperand, count: LirOperand): Lir {
+  const { form, instruction } = scoped;
+  const { operands, opcode, offset } = instruction;
   if (guard) throw source.error(offset, `a guard of '${opcode}'`, 'UNSUPPORTED');
   if (number.kind === 'constant' && number.value > 15n) {
     throw source.error(offset, `barrier ${number.value}, at most 15`);
   }
-  return lir('wave_bar', [], offset);
+  const isCounted = operands.length === form.row.operands.length;
+  const threads = isCounted && count.kind === 'constant' ? count.value : undefined;
+  if (threads !== undefined && (threads === 0n || threads % WARP_SIZE !== 0n)) {
+    throw source.error(offset, `a barrier of ${threads} threads, which is no multiple of ${WARP_SIZE}`);
+  }
+  if (!countsAtBarriers) return lir('wave_bar', [], offset);
+  return lir(`wave_numbered${form.modifiers['arrive'] ? '.arrive' : ''}`, [number, count], offset);
 }
 
 type Expand = (context: Context, operands: readonly LirOperand[]) => Lir[];
 
 const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
-  barrier: (context, [number]) => [barrier(context, number!)],
-  // The votes of all barriers are counted in one place: what was there before is no vote of this one.
-  votingBarrier: (context, [to, number, , predicate]) => {
+  barrier: (context, [number, count = constant(0)]) => [barrier(context, number!, count)],
+  // Votes are counted again and again in one place: what was there before is no vote of this time.
+  votingBarrier: (context, [to, number, count, predicate]) => {
     const { scope, form, instruction } = context.scoped;
     const { offset } = instruction;
     const { op } = form.modifiers;
     const place = scope.find(VOTES);
-    const votes = [constant(0), constant(place?.kind === 'shared' ? place.offset : 0)];
+    const address = scope.temporary('b32').register;
+    const votes = [address, constant(place?.kind === 'shared' ? place.offset : 0)];
     const [before, own, sum] = [0, 1, 2].map(() => scope.temporary('b32').register) as FunctionRegister[];
     const [yes, no] = op === 'and' ? [0, 1] : [1, 0];
     return [
+      lir('shl.b32', [address, number!, constant(2)], offset),
       lir('ld.volatile.shared.u32', [before!, ...votes], offset),
-      ...whenAll([barrier(context, number!)], WAITS.here),
+      ...whenAll([barrier(context, number!, count!)], WAITS.here),
       lir('selp.u32', [own!, constant(yes), constant(no), predicate!], offset),
       lir('red.shared.add.u32', [...votes, own!], offset),
-      ...whenAll([barrier(context, number!)], WAITS.here),
+      ...whenAll([barrier(context, number!, count!)], WAITS.here),
       lir('ld.volatile.shared.u32', [sum!, ...votes], offset),
       lir('sub.u32', [op === 'popc' ? to! : sum!, sum!, before!], offset),
       ...(op === 'popc'

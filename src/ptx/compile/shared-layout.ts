@@ -6,9 +6,10 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import type { PtxRow } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
-import type { PtxFunction, PtxModule, Statement, Variable } from '../text/syntax.ts';
+import type { PtxFunction, PtxInstruction, PtxModule, Statement, Variable } from '../text/syntax.ts';
 import { variableExtent } from './signature.ts';
 
 export interface SharedModule {
@@ -22,8 +23,10 @@ const MAX_SHARED_BYTES = 65_536;
 export class SharedLayout {
   readonly #offsets = new Map<Variable, number>();
   readonly #kernelEnds = new Map<PtxFunction, number>();
-  /** Where votes at barriers are counted, if there are some. */
+  /** Where votes at barriers are counted, if there are some: a dword for each barrier. */
   readonly votesOffset: number | undefined;
+  /** Whether at barriers threads are counted, so that not all of a block have to come to each. */
+  readonly countsAtBarriers: boolean;
   /** Where dynamic memory begins, if a variable names it. */
   readonly #dynamicStart: number | undefined;
 
@@ -33,7 +36,10 @@ export class SharedLayout {
     const variables = items.flatMap(({ source, item }) =>
       item.kind === 'variable' && isShared(item) ? [{ source, variable: item }] : [],
     );
-    const hasVotes = items.some(({ item }) => item.kind === 'function' && votesAtBarriers(item.body ?? []));
+    const has = (test: (instruction: PtxInstruction, row: PtxRow) => boolean): boolean =>
+      items.some(({ item }) => item.kind === 'function' && hasInstruction(item.body ?? [], test));
+    const hasVotes = has((_, row) => row.expansion === 'votingBarrier');
+    this.countsAtBarriers = has(isCounted);
     this.votesOffset = hasVotes ? 0 : undefined;
     let common = hasVotes ? VOTES_BYTES : 0;
     for (const { source, variable } of variables) if (!isExtern(variable)) common = this.#put(variable, common, source);
@@ -107,13 +113,22 @@ export class SharedLayout {
 
 /** The name of that place, which no text can have. */
 export const VOTES = 'votes at barriers';
-const VOTES_BYTES = 4;
+const VOTES_BYTES = 64;
 
-const votesAtBarriers = (statements: readonly Statement[]): boolean =>
-  statements.some((statement) => {
-    if (statement.kind === 'block') return votesAtBarriers(statement.statements);
-    return statement.kind === 'instruction' && formOf(statement.opcode)?.row.expansion === 'votingBarrier';
+function hasInstruction(
+  statements: readonly Statement[],
+  test: (instruction: PtxInstruction, row: PtxRow) => boolean,
+): boolean {
+  return statements.some((statement) => {
+    if (statement.kind === 'block') return hasInstruction(statement.statements, test);
+    const row = statement.kind === 'instruction' ? formOf(statement.opcode)?.row : undefined;
+    return row !== undefined && test(statement as PtxInstruction, row); // reason: only an instruction has a row
   });
+}
+
+/** A barrier with all its operands has a count of threads. */
+const isCounted = ({ operands }: PtxInstruction, { expansion, operands: rules }: PtxRow): boolean =>
+  (expansion === 'barrier' || expansion === 'votingBarrier') && operands.length === rules.length;
 
 const isShared = ({ space }: Variable): boolean => space.startsWith('.shared');
 const isExtern = ({ linkage }: Variable): boolean => linkage === '.extern';

@@ -125,6 +125,19 @@ function park(b: PtxBuilder): void {
 /** All active lanes are of one activation, so that they return to one place. Operand: row of addresses. */
 const giveBack = (b: PtxBuilder): void => b.jump(b.pack(b.inLane(0, firstActive(b)), b.high(b.pc())));
 
+/**
+ * The wave comes to a barrier that counts: operands are its number and the count of threads, 0 for all. What
+ * is written is as the emulator's named barriers read it.
+ */
+function meetByNumber(b: PtxBuilder): void {
+  const first = firstActive(b);
+  const uniform = (index: number): Value => (b.isRegister(index) ? b.inLane(index, first) : b.scalar(index));
+  const [number, count] = [b.minU(uniform(0), b.i32(0xff)), b.minU(uniform(1), b.i32(0xffff))];
+  const arrives = b.i32(b.has('arrive') ? 0x1_0000 : 0);
+  b.setState('request', b.or(b.shl(number, 24), b.or(arrives, count)));
+  b.exit('named-barrier');
+}
+
 /** Some lanes that have not ended are not here. Operand: those. */
 const parted = (b: PtxBuilder): void => b.branch(b.not(b.eq(b.low(mask(b, 0)), b.low(exec(b)))));
 
@@ -136,6 +149,7 @@ const CONDITIONAL = { ...CONTROL, control: 'conditional' } as const;
 
 /** PTX ISA, "bar, barrier": without `.aligned` threads of a warp may come to different instructions. */
 const ALIGNED_BARRIER = { className: 'control', expansion: 'barrier', meeting: { members: 'all' } } as const;
+const FREE_BARRIER = { ...ALIGNED_BARRIER, meeting: { members: 'all', isAnywhere: true } } as const;
 const VOTING_BARRIER = { className: 'control', expansion: 'votingBarrier' } as const;
 
 // biome-ignore format: one row per line
@@ -162,6 +176,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_leave', '', '=b32', leave, CONTROL),
   ptxRow('wave_end', '', '', (b) => b.exit('end'), { ...CONTROL, control: 'end' }),
   ptxRow('wave_bar', '', '', (b) => b.exit('barrier'), CONTROL),
+  ptxRow('wave_numbered', '.arrive?', 'u32 u32', meetByNumber, CONTROL),
   ptxRow('wave_nap', '', '', (b) => b.exit('sleep'), CONTROL),
   ptxRow('wave_parted', '', 'b32 ->', parted, CONDITIONAL),
   ptxRow('trap', '', '', (b) => b.exit('trap'), { className: 'control', control: 'end' }),
@@ -180,7 +195,10 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('nanosleep', '.u32', 'u32', nothing, { className: 'control', expansion: 'nap' }),
   ptxRow('bar', '.cta?.sync', 'u32 u32?', nothing, ALIGNED_BARRIER),
   ptxRow('barrier', '.cta?.sync.aligned', 'u32 u32?', nothing, ALIGNED_BARRIER),
-  ptxRow('barrier', '.cta?.sync', 'u32 u32?', nothing, { ...ALIGNED_BARRIER, meeting: { members: 'all', isAnywhere: true } }),
+  ptxRow('barrier', '.cta?.sync', 'u32 u32?', nothing, FREE_BARRIER),
+  ptxRow('bar', '.cta?.arrive', 'u32 u32', nothing, ALIGNED_BARRIER),
+  ptxRow('barrier', '.cta?.arrive.aligned', 'u32 u32', nothing, ALIGNED_BARRIER),
+  ptxRow('barrier', '.cta?.arrive', 'u32 u32', nothing, FREE_BARRIER),
   ptxRow('bar', '.cta?.red.op=popc.type=u32', '=type u32 u32? pred', nothing, VOTING_BARRIER),
   ptxRow('bar', '.cta?.red.op=and|or.type=pred', '=type u32 u32? pred', nothing, VOTING_BARRIER),
   ptxRow('barrier', '.cta?.red.op=popc.aligned?.type=u32', '=type u32 u32? pred', nothing, VOTING_BARRIER),

@@ -30,7 +30,7 @@ export type Expansion =
 export interface Meeting {
   /** The operand that names them; all that have not ended. */
   readonly members: number | 'all';
-  /** They may come to different instructions of a kind, which read no registers: one is executed for all. */
+  /** They may come to different instructions of a kind that read no registers: one is executed for all. */
   readonly isAnywhere?: boolean;
 }
 

@@ -132,7 +132,9 @@ class Warp {
   meetingOf({ offset, members }: Group): { readonly key: string; readonly behind: number } {
     const found = readMachine(this.#code, offset);
     assert(typeof found !== 'string', () => `lanes wait at ${hex32(offset)}, where no code is`);
-    return { key: `${found.instruction.opcode} ${members}`, behind: offset + found.sizeBytes };
+    const { opcode, operands } = found.instruction;
+    const constants = operands.map((operand) => (operand.kind === 'constant' ? operand.value : ''));
+    return { key: `${opcode} ${constants.join(' ')} ${members}`, behind: offset + found.sizeBytes };
   }
 
   /** They wait for their turn together; those that were stopped at different times stay apart. */
