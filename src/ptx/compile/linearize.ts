@@ -265,6 +265,12 @@ function joinsBefore(size: number, joins: ReadonlySet<number>): Uint32Array {
   return before;
 }
 
+const PLAIN_CLASSES: ReadonlySet<string> = new Set(['integer', 'float', 'convert', 'move', 'memory']);
+
+/** Whether it does nothing where no lane is active. */
+const isPlain = ({ form: { row }, aside, callee }: Lir): boolean =>
+  PLAIN_CLASSES.has(row.className) && row.control === 'next' && aside === undefined && callee === undefined;
+
 const resumption = (block: number): BlockAddress => ({ kind: 'block', block });
 /** Who goes back has not waited at the join there, so that it would not be asked for there. */
 const backTo = resumption;
@@ -359,6 +365,21 @@ class Emitter {
     return this.#joinsBefore[target]! - this.#joinsBefore[place + 1]! >= FAR_JOINS;
   }
 
+  /**
+   * The end of the loop around a place from which lanes leave it: where that harms nothing, a wave without
+   * lanes goes there, so that the loop has one way out and can run chunk by chunk.
+   */
+  #latchOf(place: number, outside: number): number | undefined {
+    const end = Math.min(outside, this.#nextJoin[place + 1]!);
+    for (let at = place + 1; at < end; at++) {
+      const { way, code } = this.#pieces[at]!;
+      if (way.kind !== 'branch' || Math.min(way.taken, way.other) > place) continue;
+      // Without lanes a branch that the wave takes as a whole could lead back for ever.
+      return !way.isUniform && code.every(isPlain) ? at : undefined;
+    }
+    return undefined;
+  }
+
   #wait(target: number): Lir {
     return lir('wave_wait', [resumption(target), PLACES.join], 0);
   }
@@ -378,7 +399,11 @@ class Emitter {
       const back = lir(`wave_loop${suffix(first)}`, operands, offset, { target: backTo(first) });
       return [...farther, back, ...this.#jump(next, place)];
     }
-    const split = lir(`wave_split${suffix(later)}`, operands, offset, { target: next });
+    const latch = this.#latchOf(place, later);
+    const split =
+      latch === place + 1
+        ? lir(`wave_part${suffix(later)}`, operands, offset)
+        : lir(`wave_split${suffix(later)}`, operands, offset, { target: latch ?? next });
     return [...farther, split, ...this.#goto(first, place)];
   }
 

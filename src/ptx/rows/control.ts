@@ -19,10 +19,15 @@ const firstActive = (b: PtxBuilder): Value => b.op('i32.ctz', b.low(exec(b)));
  */
 function split(b: PtxBuilder): void {
   const condition = b.has('not') ? b.not(b.read(0)) : b.read(0);
+  b.branch(b.isZero(part(b, condition)));
+}
+
+/** Lanes where the condition holds wait at the join; the others, if there are any, stay active. */
+function part(b: PtxBuilder, condition: Value): Value {
   b.setOperand({ operand: 2, dword: 0 }, b.operand({ operand: 1, dword: 0 }, false), true, condition);
-  const rest = b.and(exec(b), b.not(b.ballot(condition)));
-  b.setState('exec', b.and(rest, b.i64(0xffffffffn)));
-  b.branch(b.isZero(b.low(rest)));
+  const rest = b.ballot(b.not(condition));
+  b.setState('exec', rest);
+  return rest;
 }
 
 /** As `split`, but the wave goes on at the target unless all lanes wait: for branches back. */
@@ -31,7 +36,7 @@ function loop(b: PtxBuilder): void {
   b.setOperand({ operand: 2, dword: 0 }, b.operand({ operand: 1, dword: 0 }, false), true, b.not(condition));
   const rest = b.ballot(condition);
   b.setState('exec', rest);
-  b.branch(b.not(b.isZero(b.low(rest))));
+  b.branch(b.not(b.isZero(rest)));
 }
 
 /** All active lanes go to the target. Operand: condition, the same for all of them. */
@@ -157,6 +162,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_begin', '', '=b32', begin, CONTROL),
   ptxRow('wave_goto', '', '->', (b) => b.branch(b.i1(true)), { ...CONTROL, control: 'branch' }),
   ptxRow('wave_split', '.not?', 'pred b32 =b32 ->', split, CONDITIONAL),
+  ptxRow('wave_part', '.not?', 'pred b32 =b32', (b) => void part(b, b.has('not') ? b.not(b.read(0)) : b.read(0)), CONTROL),
   ptxRow('wave_loop', '.not?', 'pred b32 =b32 ->', loop, CONDITIONAL),
   ptxRow('wave_when', '.not?', 'pred ->', when, { ...CONDITIONAL, isOfWave: true }),
   ptxRow('wave_far', '.not?', 'pred b32 ->', far, CONDITIONAL),
