@@ -13,6 +13,7 @@ import type { ElfFile } from '../elf/elf.ts';
 export const TOOLS_SECTION = '.wavewright.tools';
 const SCHEMA = 'wavewright.inserted-tools';
 const VERSION = 1;
+const POINTS_AT_ONCE = 4096;
 
 /** A place in the code that a number is about. */
 export interface InsertedPoint {
@@ -52,24 +53,31 @@ export interface InsertedTool {
 }
 
 export function encodeInsertedTools(tools: readonly InsertedTool[]): Uint8Array {
-  const report = { schema: SCHEMA, version: VERSION, tools: tools.map(encodeTool) };
-  return new TextEncoder().encode(JSON.stringify(report));
+  const report = JSON.stringify({ schema: SCHEMA, version: VERSION });
+  return new TextEncoder().encode(`${report.slice(0, -1)},"tools":[${tools.map(encodeTool).join()}]}`);
 }
 
-function encodeTool({ variables, ...tool }: InsertedTool) {
+function encodeTool({ variables, ...tool }: InsertedTool): string {
   const strings = new Map<string, number>();
   const numberOf = (text: string): number => {
     const known = strings.get(text) ?? strings.size;
     strings.set(text, known);
     return known;
   };
-  const encoded = variables.map(({ points, ...variable }) => ({
-    ...variable,
-    points: points.map(({ index, address, where, amount, line, function: name }) => {
-      return [index, address, numberOf(where), numberOf(amount), numberOf(name), numberOf(line)];
-    }),
-  }));
-  return { ...tool, strings: [...strings.keys()], variables: encoded };
+  const encoded = variables.map(({ points, ...variable }) => {
+    // Code has many points: lists of a few at a time become text.
+    const texts: string[] = [];
+    for (let first = 0; first < points.length; first += POINTS_AT_ONCE) {
+      const rows = points.slice(first, first + POINTS_AT_ONCE).map((point) => {
+        const { index, address, where, amount, line, function: name } = point;
+        return [index, address, numberOf(where), numberOf(amount), numberOf(name), numberOf(line)];
+      });
+      texts.push(JSON.stringify(rows).slice(1, -1));
+    }
+    return `${JSON.stringify(variable).slice(0, -1)},"points":[${texts.join()}]}`;
+  });
+  const own = JSON.stringify({ ...tool, strings: [...strings.keys()] });
+  return `${own.slice(0, -1)},"variables":[${encoded.join()}]}`;
 }
 
 /** Undefined where no tool is in the file. Throws BAD_INPUT for what `encodeInsertedTools` does not write. */

@@ -153,7 +153,13 @@ function insertedTool(
 ): InsertedTool {
   const described = variables.map((variable): InsertedVariable => {
     const { name: called, symbol, sizeBytes, kind, parts = [] } = variable;
-    return { name: called, symbol, sizeBytes, kind, parts, points: code.pointsOf(variable) };
+    return {
+      ...{ name: called, symbol, sizeBytes, kind, parts },
+      // As many as instructions: they are made for who asks, and kept by nobody.
+      get points() {
+        return code.pointsOf(variable);
+      },
+    };
   });
   // An empty expression has a source of its own.
   const source = kernels instanceof RegExp && kernels.source !== '(?:)' ? kernels.source : '';

@@ -101,20 +101,16 @@ class Emitter {
 
   #payload({ code, numbers, point }: Extract<CodeItem, { readonly kind: 'payload' }>): void {
     const start = this.#at;
-    const numberOf = (value: number | PointLiteral): number => {
-      const known = typeof value === 'number' ? value : numbers[value.pointLiteral];
-      assert(known !== undefined, () => 'the point has all literals of the payload');
-      return known;
-    };
     this.#bytes.set(code.bytes, start - this.#start);
-    for (const { at, literal } of code.fixups) {
-      if ('pointLiteral' in literal) this.#view.setUint32(start - this.#start + at, numberOf(literal), true);
+    const { sizesBytes, fixups } = code;
+    for (let i = 0; i < fixups.length; i++) {
+      const { at, literal } = fixups[i]!;
+      if ('pointLiteral' in literal) this.#view.setUint32(start - this.#start + at, numberOf(literal, numbers), true);
       else {
         const { half, symbol, addend } = literal;
-        this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend) });
+        this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend, numbers) });
       }
     }
-    const { sizesBytes } = code;
     for (let i = 0; i < sizesBytes.length; i++) {
       const at = this.#at;
       this.#at += sizesBytes[i]!;
@@ -175,6 +171,13 @@ class Emitter {
     const value = fixup.half === 'low' ? distance : distance >> 32n;
     this.#view.setUint32(address - this.#start, Number(BigInt.asUintN(32, value)), true);
   }
+}
+
+/** `numbers` are those of the point. */
+function numberOf(value: number | PointLiteral, numbers: readonly number[]): number {
+  const known = typeof value === 'number' ? value : numbers[value.pointLiteral];
+  assert(known !== undefined, () => 'the point has all literals of the payload');
+  return known;
 }
 
 function kindOf({ origin, point, keepsWay }: InstructionItem): PcKind {

@@ -1,7 +1,7 @@
 /** Hooks that count, each with one addition to memory for a wave. */
 import { runsOncePerWave } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { HookBuilder, Uniform } from '../dsl/hook.ts';
-import { type HookCode, hookCode, type PointHook } from './hook.ts';
+import { type HookCode, type HookMeaning, hookCode, type PointHook } from './hook.ts';
 import type { ToolInstruction } from './tool-function.ts';
 import { COUNTER_BYTES, type Counters } from './variables.ts';
 
@@ -16,11 +16,42 @@ export const countedAs = ({ step }: ToolInstruction, level: string): Amount =>
   runsOncePerWave(step.instruction.row) ? 'waves' : level === 'thread' ? 'lanes' : 'active waves';
 
 /** Adds to a counter. */
-export const countHook = (counters: Counters, index: number, amount: Amount): PointHook => ({
-  codes: codesFor(counters, amount),
-  literals: [index * COUNTER_BYTES],
-  meaning: { symbol: counters.symbol, index, amount },
-});
+export const countHook = (counters: Counters, index: number, amount: Amount): CountHook =>
+  new CountHook(codesFor(counters, amount), counters.symbol, index, amount);
+
+/** One object for each point: the others are made when they are asked for, as code has many points. */
+class CountHook implements PointHook {
+  readonly codes: readonly HookCode[];
+  readonly #symbol: string;
+  readonly #index: number;
+  readonly #amount: Amount;
+  #isRequired = false;
+
+  constructor(codes: readonly HookCode[], symbol: string, index: number, amount: Amount) {
+    this.codes = codes;
+    this.#symbol = symbol;
+    this.#index = index;
+    this.#amount = amount;
+  }
+
+  get isRequired(): boolean {
+    return this.#isRequired;
+  }
+
+  /** The hook itself, of a point whose refusal makes results wrong. */
+  required(): this {
+    this.#isRequired = true;
+    return this;
+  }
+
+  get literals(): readonly number[] {
+    return [this.#index * COUNTER_BYTES];
+  }
+
+  get meaning(): HookMeaning {
+    return { symbol: this.#symbol, index: this.#index, amount: this.#amount };
+  }
+}
 
 /** All points of a variable share their code. */
 const known = new WeakMap<Counters, Map<Amount, readonly HookCode[]>>();

@@ -203,7 +203,7 @@ export class FlowCounter {
     for (const [i, { amount, place, residents }] of inMemory.entries()) {
       const hook = countHook(this.#memory, i, amount);
       // What others are made of must not be missing.
-      this.#at(place, residents ? { ...hook, isRequired: true } : hook);
+      this.#at(place, residents ? hook.required() : hook);
     }
   }
 

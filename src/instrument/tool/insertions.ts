@@ -22,8 +22,11 @@ export type Replacement = { readonly kind: 'removed' } | { readonly kind: 'repla
 type Hooks = PointHook | PointHook[];
 
 export class Insertions {
-  /** By address, in the order in which the first hook came there. */
-  readonly #hooks: Readonly<Record<Side, Map<number, Hooks>>> = {
+  /**
+   * By address, in the order in which the first hook came there. Where hooks were taken nothing is left, but
+   * the key: a map that loses its keys is built again and again.
+   */
+  readonly #hooks: Readonly<Record<Side, Map<number, Hooks | undefined>>> = {
     ...{ entry: new Map(), before: new Map(), after: new Map(), taken: new Map() },
   };
   readonly #replacements = new Map<number, Replacement>();
@@ -47,12 +50,13 @@ export class Insertions {
   take(side: Side, address: number): readonly PointHook[] | PointHook | undefined {
     const places = this.#hooks[side];
     const hooks = places.size === 0 ? undefined : places.get(address);
-    if (hooks) places.delete(address);
+    if (hooks) places.set(address, undefined);
     return hooks;
   }
 
   /** What stands in place of an instruction; it is there no longer then. */
   takeReplacement(address: number): Replacement | undefined {
+    if (this.#replacements.size === 0) return undefined;
     const replacement = this.#replacements.get(address);
     this.#replacements.delete(address);
     return replacement;
@@ -63,7 +67,7 @@ export class Insertions {
     for (const side of SIDES) {
       this.#hooks[side].forEach((hooks, address) => {
         if (Array.isArray(hooks)) for (const hook of hooks) visit(address, side, hook);
-        else visit(address, side, hooks);
+        else if (hooks) visit(address, side, hooks);
       });
     }
     for (const [address, replacement] of this.#replacements) {
