@@ -72,6 +72,8 @@ export function placesInOrder(code: ReadonlyMap<number, unknown>): Float64Array 
   return isOrdered ? places : places.sort();
 }
 
+const NOWHERE_ELSE = { target: undefined, leaves: false };
+
 /**
  * The blocks of `code`, which stands in the order in which its blocks are to be numbered. `entries` begin
  * blocks, too.
@@ -80,18 +82,26 @@ export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: 
   return blocksAt([...code.keys()], (place) => code.get(place)!, entries);
 }
 
-/** The same of code whose places are known in order; `at` is asked twice for each. */
+/** The same of code whose places are known in order; `at` is asked once for each. */
 export function blocksAt<I>(
   places: ArrayLike<number>,
   at: (place: number) => Followed<I>,
   entries: Iterable<number>,
 ): BasicBlock<I>[] {
   const starts = new Set(entries);
+  const instructions: I[] = [];
+  /** Where instructions go on, and those that may go elsewhere: most do not. */
+  const nexts: (number | undefined)[] = [];
+  const leading = new Map<number, Followed<I>>();
   /** Where the instruction before goes on: instructions may overlap, so that another one stands between. */
   let expected: number | undefined;
   for (let i = 0; i < places.length; i++) {
     const place = places[i]!;
-    const { next, target, endsBlock } = at(place);
+    const followed = at(place);
+    const { next, target, endsBlock } = followed;
+    instructions.push(followed.instruction);
+    nexts.push(next);
+    if (target !== undefined || followed.leaves) leading.set(i, followed);
     if (expected !== undefined && expected !== place) starts.add(expected);
     if (target !== undefined) starts.add(target);
     if (endsBlock && next !== undefined) starts.add(next);
@@ -100,24 +110,23 @@ export function blocksAt<I>(
   type Open = { -readonly [K in keyof BasicBlock<I>]: BasicBlock<I>[K] } & { readonly instructions: I[] };
   const blocks: Open[] = [];
   const byStart = new Map<number, Open>();
-  const lasts: Followed<I>[] = [];
+  /** Of each block. */
+  const lasts: number[] = [];
   let block: Open | undefined;
-  let last: number | undefined;
   for (let i = 0; i < places.length; i++) {
     const place = places[i]!;
-    const followed = at(place);
-    if (!block || last !== place || starts.has(place)) {
+    if (!block || nexts[i - 1] !== place || starts.has(place)) {
       block = { index: blocks.length, instructions: [], next: undefined, target: undefined, leaves: false };
       blocks.push(block);
       byStart.set(place, block);
-      lasts.push(followed);
     }
-    block.instructions.push(followed.instruction);
-    lasts[block.index] = followed;
-    last = followed.next;
+    block.instructions.push(instructions[i]!);
+    lasts[block.index] = i;
   }
   for (const each of blocks) {
-    const { next, target, leaves } = lasts[each.index]!;
+    const last = lasts[each.index]!;
+    const next = nexts[last];
+    const { target, leaves } = leading.get(last) ?? NOWHERE_ELSE;
     if (next !== undefined) each.next = byStart.get(next);
     if (target !== undefined) each.target = byStart.get(target);
     const isLost = (place: number | undefined) => place !== undefined && !byStart.has(place);

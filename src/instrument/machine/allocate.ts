@@ -71,6 +71,11 @@ const SEARCHES: readonly Search[] = [
 const FIRST_VECTOR = registerNumber('vector', 0);
 const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
 const BARE: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
+/** What is asked for without any borrowing, by what is saved: points have few of them. */
+const BARE_OPTIONS: readonly FormOptions[] = Array.from({ length: 16 }, (_, bits) => ({
+  saves: { scc: (bits & 1) !== 0, vcc: (bits & 2) !== 0, m0: (bits & 4) !== 0, gprIndexing: (bits & 8) !== 0 },
+  borrowing: BARE,
+}));
 /** Of a register that has none yet. */
 const NO_NUMBER = -1;
 const NO_WAITS: ReadonlyMap<WaitCounter, number> = new Map();
@@ -134,9 +139,10 @@ export class Allocator {
         const home = this.#homeOf(search, forms);
         if (search.home !== 'none' && !home) continue;
         const kept = this.#keptOf(forms, state);
-        const saves = savesAt(state, words, forms.clobbers);
+        const bare = BARE_OPTIONS[savesAt(state, words, forms.clobbers)]!;
         const { borrowsFirstLanes, borrowsScalars } = search;
-        const options = { saves, borrowing: { borrowsFirstLanes, borrowsScalars, home }, kept };
+        const isBare = !borrowsFirstLanes && !borrowsScalars && !home && !kept;
+        const options = isBare ? bare : { ...bare, borrowing: { borrowsFirstLanes, borrowsScalars, home }, kept };
         const placed = this.#placeBorrowing(search, forms, options);
         if (typeof placed === 'string') {
           reason ??= placed;
@@ -257,7 +263,7 @@ export class Allocator {
   #placedIn(form: PayloadForm, numbers: readonly number[]): Placed | string {
     const last = this.#lastPlaced;
     // Points in a row mostly have the same.
-    if (last?.form === form && last.numbers.every((each, index) => each === numbers[index])) return last.placed;
+    if (last?.form === form && isEqual(last.numbers, numbers)) return last.placed;
     const byKey = this.#placed.get(form) ?? new Map<string, Placed | string>();
     this.#placed.set(form, byKey);
     const key = String.fromCharCode(...numbers);
@@ -342,13 +348,21 @@ function singleRegisters(set: bigint): PhysicalRange[] {
   return found;
 }
 
-function savesAt({ isSccLive, gprIndexing }: PointState, live: LaneWords, clobbers: Saves): Saves {
-  return {
-    scc: clobbers.scc && isSccLive,
-    vcc: clobbers.vcc && (live.isActive(SGPR_VCC_LO) || live.isActive(SGPR_VCC_LO + 1)),
-    m0: clobbers.m0 && live.isActive(SGPR_M0),
-    gprIndexing: clobbers.gprIndexing && gprIndexing,
-  };
+function isEqual(a: readonly number[], b: readonly number[]): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** As a place in `BARE_OPTIONS`. */
+function savesAt({ isSccLive, gprIndexing }: PointState, live: LaneWords, clobbers: Saves): number {
+  const vcc = clobbers.vcc && (live.isActive(SGPR_VCC_LO) || live.isActive(SGPR_VCC_LO + 1));
+  const m0 = clobbers.m0 && live.isActive(SGPR_M0);
+  return (
+    Number(clobbers.scc && isSccLive) |
+    (Number(vcc) << 1) |
+    (Number(m0) << 2) |
+    (Number(clobbers.gprIndexing && gprIndexing) << 3)
+  );
 }
 
 function holds(ranges: readonly PhysicalRange[], register: number): boolean {
@@ -375,13 +389,17 @@ function waitsFor(
     waits ??= new Map();
     waits.set(counter, Math.min(left, waits.get(counter) ?? left));
   }
-  if (unknownInFlight.size === 0) return waits ?? NO_WAITS;
-  // No access loads EXEC.
-  const isOfApplication = ({ file, first }: PhysicalRange): boolean =>
-    first < plan[file].used || (file === 'scalar' && first >= SGPR_VCC_LO && first < SGPR_EXEC_LO);
-  if ([readsPhysical, writesPhysical, ranges].some((each) => each.some(isOfApplication))) {
+  if (unknownInFlight.size > 0 && touchesApplication([readsPhysical, writesPhysical, ranges], plan)) {
     waits ??= new Map();
     for (const counter of unknownInFlight) waits.set(counter, 0);
   }
   return waits ?? NO_WAITS;
+}
+
+/** Whether any of the ranges may be what an access of the application loads. */
+function touchesApplication(all: readonly (readonly PhysicalRange[])[], plan: RegisterPlan): boolean {
+  // No access loads EXEC.
+  const isOfApplication = ({ file, first }: PhysicalRange): boolean =>
+    first < plan[file].used || (file === 'scalar' && first >= SGPR_VCC_LO && first < SGPR_EXEC_LO);
+  return all.some((ranges) => ranges.some(isOfApplication));
 }

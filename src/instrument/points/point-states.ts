@@ -19,6 +19,10 @@ export class PointStates {
   readonly #function: LiftedFunction;
   readonly #indexing: GprIndexStates;
   readonly #live = new LaneWords(REGISTER_WORDS);
+  /** The answer to the last question. */
+  readonly #state: { -readonly [K in keyof PointState]: PointState[K] } = {
+    ...{ live: this.#live, isSccLive: false, inFlight: [], unknownInFlight: NO_COUNTERS, gprIndexing: false },
+  };
   #unknown: { readonly all: readonly WaitCounter[]; readonly known: PointState['unknownInFlight'] } | undefined;
   #steps: ReadonlyMap<number, AmdgpuStep> | undefined;
 
@@ -35,13 +39,12 @@ export class PointStates {
     const live = this.#live;
     this.#function.readLive(step, isBefore ? 'before' : 'after', live);
     const inFlight = this.#inFlightAt(step, side);
-    return {
-      live,
-      isSccLive: live.isActive(SCC),
-      inFlight: inFlight.pending,
-      unknownInFlight: this.#unknownIn(inFlight, step),
-      gprIndexing: indexing === 'on',
-    };
+    const state = this.#state;
+    state.isSccLive = live.isActive(SCC);
+    state.inFlight = inFlight.pending;
+    state.unknownInFlight = this.#unknownIn(inFlight, step);
+    state.gprIndexing = indexing === 'on';
+    return state;
   }
 
   /** What is not known may be any counter of any target. Sets that are equal are one. */
