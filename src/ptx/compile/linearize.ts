@@ -281,6 +281,10 @@ class Emitter {
   /** The join at or behind each place; the end, where there is none. */
   readonly #nextJoin: Uint32Array;
   readonly #joinsBefore: Uint32Array;
+  /** The branch at or behind each place that may lead back; the end, where there is none. */
+  readonly #nextBack: Uint32Array;
+  /** Whether the code of ends of loops does nothing without lanes. */
+  readonly #harmless = new Map<number, boolean>();
   readonly #end: number;
   readonly #isKernel: boolean;
   /** Nobody asks where those are that came to the end. */
@@ -294,7 +298,11 @@ class Emitter {
     this.#isKernel = parts.isKernel;
     this.#isEndOver = endsAtOnce(parts) && !parts.hasTurns;
     this.#nextJoin = new Uint32Array(pieces.length + 1).fill(this.#end + 1);
+    this.#nextBack = new Uint32Array(pieces.length + 1).fill(this.#end);
     for (let place = this.#end; place >= 0; place--) {
+      const { way } = pieces[place]!;
+      const isBack = way.kind === 'branch' && Math.min(way.taken, way.other) <= place;
+      this.#nextBack[place] = isBack ? place : this.#nextBack[place + 1]!;
       const isJoin = place === this.#end || joins.has(place);
       this.#nextJoin[place] = isJoin ? place : this.#nextJoin[place + 1]!;
     }
@@ -370,14 +378,15 @@ class Emitter {
    * lanes goes there, so that the loop has one way out and can run chunk by chunk.
    */
   #latchOf(place: number, outside: number): number | undefined {
-    const end = Math.min(outside, this.#nextJoin[place + 1]!);
-    for (let at = place + 1; at < end; at++) {
-      const { way, code } = this.#pieces[at]!;
-      if (way.kind !== 'branch' || Math.min(way.taken, way.other) > place) continue;
-      // Without lanes a branch that the wave takes as a whole could lead back for ever.
-      return !way.isUniform && code.every(isPlain) ? at : undefined;
-    }
-    return undefined;
+    const latch = this.#nextBack[place + 1]!;
+    const { way, code } = this.#pieces[latch]!;
+    if (latch >= outside || latch >= this.#nextJoin[place + 1]! || way.kind !== 'branch') return undefined;
+    // Without lanes a branch that the wave takes as a whole could lead back for ever.
+    const isAround = Math.min(way.taken, way.other) <= place && !way.isUniform;
+    if (!isAround) return undefined;
+    const isHarmless = this.#harmless.get(latch) ?? code.every(isPlain);
+    this.#harmless.set(latch, isHarmless);
+    return isHarmless ? latch : undefined;
   }
 
   #wait(target: number): Lir {
