@@ -89,9 +89,9 @@ export function blocksAt<I>(
   entries: Iterable<number>,
 ): BasicBlock<I>[] {
   const starts = new Set(entries);
-  const instructions: I[] = [];
+  const instructions = new Array<I>(places.length);
   /** Where instructions go on, and those that may go elsewhere: most do not. */
-  const nexts: (number | undefined)[] = [];
+  const nexts = new Array<number | undefined>(places.length);
   const leading = new Map<number, Followed<I>>();
   /** Where the instruction before goes on: instructions may overlap, so that another one stands between. */
   let expected: number | undefined;
@@ -99,29 +99,28 @@ export function blocksAt<I>(
     const place = places[i]!;
     const followed = at(place);
     const { next, target, endsBlock } = followed;
-    instructions.push(followed.instruction);
-    nexts.push(next);
+    instructions[i] = followed.instruction;
+    nexts[i] = next;
     if (target !== undefined || followed.leaves) leading.set(i, followed);
     if (expected !== undefined && expected !== place) starts.add(expected);
     if (target !== undefined) starts.add(target);
     if (endsBlock && next !== undefined) starts.add(next);
     expected = next;
   }
-  type Open = { -readonly [K in keyof BasicBlock<I>]: BasicBlock<I>[K] } & { readonly instructions: I[] };
+  type Open = { -readonly [K in keyof BasicBlock<I>]: BasicBlock<I>[K] };
   const blocks: Open[] = [];
   const byStart = new Map<number, Open>();
   /** Of each block. */
   const lasts: number[] = [];
-  let block: Open | undefined;
-  for (let i = 0; i < places.length; i++) {
-    const place = places[i]!;
-    if (!block || nexts[i - 1] !== place || starts.has(place)) {
-      block = { index: blocks.length, instructions: [], next: undefined, target: undefined, leaves: false };
-      blocks.push(block);
-      byStart.set(place, block);
-    }
-    block.instructions.push(instructions[i]!);
-    lasts[block.index] = i;
+  for (let first = 0; first < places.length; ) {
+    let end = first + 1;
+    while (end < places.length && nexts[end - 1] === places[end] && !starts.has(places[end]!)) end++;
+    const own = instructions.slice(first, end);
+    const block = { index: blocks.length, instructions: own, next: undefined, target: undefined, leaves: false };
+    blocks.push(block);
+    byStart.set(places[first]!, block);
+    lasts.push(end - 1);
+    first = end;
   }
   for (const each of blocks) {
     const last = lasts[each.index]!;
@@ -163,22 +162,32 @@ export function partOfBlocks<I>(
   return [...own.values()];
 }
 
+const NO_NUMBERS: number[] = [];
+
+/** Code has many blocks, and most of them one or two neighbours: lists that grow have room for many more. */
+function withNumber(list: number[], number: number): number[] {
+  if (list.length === 0) return [number];
+  if (list.length === 1) return [list[0]!, number];
+  list.push(number);
+  return list;
+}
+
 /** The graph of blocks, numbered by their index. A way to a block that is none of them leads out of it. */
 export function blockGraph<I>(blocks: readonly BasicBlock<I>[], entries: readonly BasicBlock<I>[]): FlowGraph {
   const successors: number[][] = [];
-  const predecessors: number[][] = blocks.map(() => []);
+  const predecessors: number[][] = new Array<number[]>(blocks.length).fill(NO_NUMBERS);
   const exits: number[] = [];
   for (let number = 0; number < blocks.length; number++) {
     const { next, target, leaves } = blocks[number]!;
-    const inside: number[] = [];
+    let inside = NO_NUMBERS;
     let isExit = leaves;
     for (let way = 0; way < 2; way++) {
       const to = way === 0 ? next : target;
       if (!to) continue;
       if (blocks[to.index] !== to) isExit = true;
       else {
-        inside.push(to.index);
-        predecessors[to.index]!.push(number);
+        inside = withNumber(inside, to.index);
+        predecessors[to.index] = withNumber(predecessors[to.index]!, number);
       }
     }
     successors.push(inside);
