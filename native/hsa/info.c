@@ -52,8 +52,8 @@ static status_t ask_agent(uint64_t agent, uint32_t attribute, void *value) {
 }
 
 /*
- * HIP 5.2 gives memory with a pitch only on GPUs that say that kernels may have images. Whoever wants that asks for the claim; all sizes
- * of images are 0, and to make one is refused.
+ * HIP 5.2 gives memory with a pitch only on GPUs that say that kernels may have images, and programs want that memory more often than
+ * images. All sizes of images are 0, and to make one is refused aloud.
  */
 static status_t claim_images(uint32_t attribute, void *value) {
   /* Numbers of 32 bits for each attribute from HSA_EXT_AGENT_INFO_IMAGE_1D_MAX_ELEMENTS on. */
@@ -70,7 +70,7 @@ bool is_gpu(uint64_t agent) {
   return is_subject(agent, SUBJECT_AGENT) && records_answer(known(), agent, AGENT_INFO_DEVICE, &kind) == SUCCESS && kind == DEVICE_GPU;
 }
 
-static bool claims_images(uint64_t agent) { return is_gpu(agent) && getenv(CLAIM_IMAGES_VARIABLE) != NULL; }
+static bool claims_images(uint64_t agent) { return is_gpu(agent) && getenv(HIDE_IMAGES_VARIABLE) == NULL; }
 
 EXPORT status_t hsa_agent_get_info(uint64_t agent, uint32_t attribute, void *value) {
   EXPECT_INITIALIZED();

@@ -2,16 +2,28 @@
  * What is not implemented: every function that clients of ROCm's runtime link or look up is there, and refuses by its name. Arguments
  * are passed in registers, and nobody looks at them.
  */
+#include <stdio.h>
+
 #include "runtime.h"
 
 #define REFUSE(name) \
   EXPORT status_t name(void) { return refuse(#name); }
+/* For what the attributes of GPUs promise. */
+#define REFUSE_ALOUD(name) \
+  EXPORT status_t name(void) { \
+    static _Atomic bool is_said; \
+    if (!is_said && runtime_is_live()) { \
+      is_said = true; \
+      fprintf(stderr, "wavewright: " #name ": there are no images and samplers\n"); \
+    } \
+    return refuse(#name); \
+  }
 
 REFUSE(hsa_amd_agent_set_async_scratch_limit)
 REFUSE(hsa_amd_coherency_get_type)
 REFUSE(hsa_amd_coherency_set_type)
 REFUSE(hsa_amd_enable_logging)
-REFUSE(hsa_amd_image_create)
+REFUSE_ALOUD(hsa_amd_image_create)
 REFUSE(hsa_amd_image_get_info_max_dim)
 REFUSE(hsa_amd_interop_map_buffer)
 REFUSE(hsa_amd_interop_unmap_buffer)
@@ -56,8 +68,8 @@ REFUSE(hsa_executable_iterate_program_symbols)
 REFUSE(hsa_executable_load_program_code_object)
 REFUSE(hsa_ext_image_clear)
 REFUSE(hsa_ext_image_copy)
-REFUSE(hsa_ext_image_create)
-REFUSE(hsa_ext_image_create_with_layout)
+REFUSE_ALOUD(hsa_ext_image_create)
+REFUSE_ALOUD(hsa_ext_image_create_with_layout)
 REFUSE(hsa_ext_image_data_get_info)
 REFUSE(hsa_ext_image_data_get_info_with_layout)
 REFUSE(hsa_ext_image_destroy)
@@ -71,8 +83,8 @@ REFUSE(hsa_ext_program_destroy)
 REFUSE(hsa_ext_program_finalize)
 REFUSE(hsa_ext_program_get_info)
 REFUSE(hsa_ext_program_iterate_modules)
-REFUSE(hsa_ext_sampler_create)
-REFUSE(hsa_ext_sampler_create_v2)
+REFUSE_ALOUD(hsa_ext_sampler_create)
+REFUSE_ALOUD(hsa_ext_sampler_create_v2)
 REFUSE(hsa_ext_sampler_destroy)
 REFUSE(hsa_soft_queue_create)
 REFUSE(hsa_ven_amd_pcs_create)

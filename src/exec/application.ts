@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
-import { CLAIM_IMAGES_VARIABLE, SOCKET_VARIABLE } from './protocol.ts';
+import { HIDE_IMAGES_VARIABLE, SOCKET_VARIABLE } from './protocol.ts';
 
 const { existsSync } = process.getBuiltinModule('node:fs');
 
@@ -32,14 +32,14 @@ export function libraryFolder(): string {
 export function applicationVariables(
   socket: string,
   environment: Environment,
-  claimsImages: boolean,
+  hidesImages: boolean,
 ): Record<string, string> {
   const others = environment['LD_LIBRARY_PATH'];
   return {
     LD_LIBRARY_PATH: others ? `${libraryFolder()}:${others}` : libraryFolder(),
     [SOCKET_VARIABLE]: socket,
     ...(environment['GPU_PINNED_XFER_SIZE'] === undefined && STAGED_COPIES),
-    ...(claimsImages && { [CLAIM_IMAGES_VARIABLE]: '1' }),
+    ...(hidesImages && { [HIDE_IMAGES_VARIABLE]: '1' }),
   };
 }
 

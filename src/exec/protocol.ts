@@ -191,8 +191,8 @@ export const pairSubject = (agent: number, pool: number): number => agent * 2 **
 /** The environment variable that names the socket, without the 0 byte that begins an abstract name. */
 export const SOCKET_VARIABLE = 'WAVEWRIGHT_EXEC_SOCKET';
 
-/** The one that lets GPUs say that they have images, set with any value. */
-export const CLAIM_IMAGES_VARIABLE = 'WAVEWRIGHT_EXEC_CLAIM_IMAGES';
+/** The one that lets GPUs say that they have no images, set with any value. */
+export const HIDE_IMAGES_VARIABLE = 'WAVEWRIGHT_EXEC_HIDE_IMAGES';
 
 const words = (text: string): string => text.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 const upper = (text: string): string => words(text).toUpperCase();
@@ -221,7 +221,7 @@ export function protocolHeader(): string {
     '#include <stdint.h>',
     '',
     `#define SOCKET_VARIABLE "${SOCKET_VARIABLE}"`,
-    `#define CLAIM_IMAGES_VARIABLE "${CLAIM_IMAGES_VARIABLE}"`,
+    `#define HIDE_IMAGES_VARIABLE "${HIDE_IMAGES_VARIABLE}"`,
     `enum { PROTOCOL_VERSION = ${PROTOCOL_VERSION}, HEAD_BYTES = ${HEAD_BYTES}, RECORD_HEAD_BYTES = ${RECORD_HEAD_BYTES} };`,
     `#define MAX_REQUEST_BYTES UINT64_C(${MAX_REQUEST_BYTES})`,
     `#define REGION_ATTRIBUTES UINT64_C(${REGION_ATTRIBUTES})`,

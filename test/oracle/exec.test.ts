@@ -170,8 +170,12 @@ test('a program finds the GPUs that ROCR_VISIBLE_DEVICES leaves', () => {
   const script = cases.map(([value]) => `ROCR_VISIBLE_DEVICES='${value}' '${agents}'; `).join('');
   const { stdout, stderr } = exec('--devices=3', 'sh', '-c', `'${agents}'; ${script}`);
   const expected = [[1, 2, 3], ...cases.map(([, gpus]) => gpus)];
-  assert.equal(stdout, expected.map((gpus) => `${['GPUs:', ...gpus.map(id)].join(' ')}\n`).join(''), stderr);
-  assert.equal(exec('--claim-images', agents).stdout, `GPUs: ${id(1)} with 1 image\n`);
+  assert.equal(
+    stdout,
+    expected.map((gpus) => `${['GPUs:', ...gpus.map((gpu) => `${id(gpu)} with 1 image`)].join(' ')}\n`).join(''),
+    stderr,
+  );
+  assert.equal(exec('--hide-images', agents).stdout, `GPUs: ${id(1)}\n`);
   const second = exec('--devices=2', 'env', 'ROCR_VISIBLE_DEVICES=1', program, code);
   assert.equal(second.stdout, '0 wrong\n', second.stderr);
   assert.match(second.stderr, /; agent 2 \(gfx90a\)/);
@@ -240,6 +244,13 @@ test('what HIP programs use works', { skip: withoutHip }, () => {
   const expected = names.sort().flatMap((name) => [...(name === 'printf' ? lanes : []), `${name} ok`]);
   assert.deepEqual(stdout.trim().split('\n'), expected, stderr);
   assert.equal(status, 0);
+});
+
+test('HIP gives memory with a pitch, where images are not hidden', { skip: withoutHip }, () => {
+  const file = path.join(folder, 'pitch');
+  execFileSync('gcc', ['-std=gnu11', '-Wall', '-o', file, path.join(import.meta.dirname, 'hsa-program/pitch.c'), HIP]);
+  assert.equal(exec('--timeout=60', file).stdout, `pitch fits, 0\n${' 300'.repeat(16)}\n`);
+  assert.equal(exec('--timeout=60', '--hide-images', file).stdout, 'hipMallocPitch 1\n');
 });
 
 test('faults and assertions of kernels end a HIP program with a report', { skip: withoutHip }, () => {

@@ -37,10 +37,9 @@ const OPTIONS = {
     description:
       'GPUs that the program finds, all of this kind and with one memory; ROCR_VISIBLE_DEVICES chooses among them',
   },
-  'claim-images': {
+  'hide-images': {
     kind: 'flag',
-    description:
-      'let the GPU say that it has images, as HIP 5.2 wants for hipMallocPitch and hipMalloc3D; there are none',
+    description: 'let the GPU say that it has no images, of which it has none; HIP 5.2 has no hipMallocPitch then',
   },
   workers: WORKERS_OPTION,
   timeout: {
@@ -158,7 +157,7 @@ async function runWith(
     }),
   });
   await devices.start();
-  const variables = application.applicationVariables(devices.name, context.env, options['claim-images']);
+  const variables = application.applicationVariables(devices.name, context.env, options['hide-images']);
   try {
     if (options['print-env']) return await serve(context, variables);
     const [program, ...args] = operands;
