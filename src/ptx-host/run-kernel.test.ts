@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
-import { kernelText, outcomesOf, output, runOn, u32 } from './ptx-runs.test-support.ts';
+import { kernelText, outcomesOf, output, runOn, u32, WAYS } from './ptx-runs.test-support.ts';
 
 const lanes = (count: number, of: (i: number) => number | bigint): bigint[] =>
   Array.from({ length: count }, (_, i) => BigInt.asUintN(64, BigInt(of(i))));
@@ -339,6 +339,20 @@ test('what is not implemented is refused by name, with its line', async () => {
   assert.match(await failureOf('  add.u32 %r3, %rd5, 1;'), /^BAD_INPUT .*register '%rd5' of type .b64, expected .u32/);
   assert.match(await failureOf('  bra nowhere;'), /^BAD_INPUT k\.ptx:25:7: there is no label 'nowhere'/);
   assert.match(await failureOf('', '', 48), /^USAGE a grid of 64 is no multiple of the workgroup/);
+});
+
+test('addresses of 32 bits are refused at the line that says so', async () => {
+  for (const [size, place] of [
+    ['.address_size 32', '3:15'],
+    ['', '1:10'],
+  ] as const) {
+    const text = kernelText('').replace('.address_size 64', size);
+    const request = { texts: [{ text, name: 'k.ptx' }], args: [], grid: [1], workgroup: [1] };
+    await assert.rejects(runOn(WAYS['T0']!, request), {
+      ...{ name: 'WavewrightError', code: 'UNSUPPORTED' },
+      message: new RegExp(`k\\.ptx:${place}: addresses of 32 bits`),
+    });
+  }
 });
 
 test('modules are linked with each other', async () => {

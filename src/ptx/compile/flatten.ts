@@ -55,6 +55,9 @@ export interface Declarations {
 
 const STACK_USERS: ReadonlySet<Expansion | undefined> = new Set(['alloca', 'stacksave', 'stackrestore']);
 
+/** What all lanes of the guard do together. */
+const BARRIERS: ReadonlySet<Expansion | undefined> = new Set(['barrier', 'votingBarrier']);
+
 /** Throws BAD_INPUT for what is no instruction or names no label, UNSUPPORTED for what has no row. */
 export function blocksOf(
   source: PtxSource,
@@ -153,11 +156,12 @@ class Flattener {
     }
     if (STACK_USERS.has(expansion)) this.#declarations.useStack(scope);
     const ends = flow === 'return' || flow === 'exit' || control === 'end';
-    if (!ends && flow !== 'call') {
+    const isAlone = guard !== undefined && BARRIERS.has(expansion);
+    if (!ends && flow !== 'call' && !isAlone) {
       this.#blocks.at(-1)!.code.push({ instruction, form, scope });
       return;
     }
-    // Only the lanes of the guard end, or call: they have a block of their own.
+    // Only the lanes of the guard end, call, or come to the barrier: they have a block of their own.
     if (guard) {
       const own = this.#blocks.length;
       this.#begin({ kind: 'branch', guard, scope, taken: own, other: own + 1, offset });
@@ -167,7 +171,11 @@ class Flattener {
       this.#call(unguarded, guard !== undefined);
       return;
     }
-    if (control === 'end') this.#blocks.at(-1)!.code.push(unguarded);
+    if (control === 'end' || isAlone) this.#blocks.at(-1)!.code.push(unguarded);
+    if (isAlone) {
+      this.#begin();
+      return;
+    }
     const exit: Exit =
       flow === 'return' ? { kind: 'return' } : flow === 'exit' ? { kind: 'exit', offset } : { kind: 'none' };
     this.#begin(exit);

@@ -165,7 +165,8 @@ class ModuleCompiler {
   compile(wanted: ReadonlySet<string> | undefined): PtxImage {
     const { items } = this.#module;
     if (this.#module.addressSizeBits !== 64) {
-      throw new WavewrightError('UNSUPPORTED', 'addresses of 32 bits', { file: this.#source.name });
+      const what = "addresses of 32 bits, which a module has without '.address_size 64'";
+      throw this.#source.error(this.#module.offset, what, 'UNSUPPORTED');
     }
     const { votesOffset } = this.#shared;
     if (votesOffset !== undefined) this.#names.set(VOTES, { kind: 'shared', offset: votesOffset });

@@ -192,10 +192,9 @@ function opposite({ before, scoped, reader }: Context, value: LirOperand, type: 
  * Where no threads are counted, all of the block that have not ended wait for each other, whatever number the
  * barrier has.
  */
-function barrier({ source, scoped, guard, countsAtBarriers }: Context, number: LirOperand, count: LirOperand): Lir {
+function barrier({ source, scoped, countsAtBarriers }: Context, number: LirOperand, count: LirOperand): Lir {
   const { form, instruction } = scoped;
-  const { operands, opcode, offset } = instruction;
-  if (guard) throw source.error(offset, `a guard of '${opcode}'`, 'UNSUPPORTED');
+  const { operands, offset } = instruction;
   if (number.kind === 'constant' && number.value > 15n) {
     throw source.error(offset, `barrier ${number.value}, at most 15`);
   }

@@ -54,16 +54,19 @@ class Parser {
     const [, major, minor] = /^(\d+)\.(\d+)$/.exec(text) ?? tokens.fail(`'${text}' is no version`, offset);
     const target = this.#target();
     let addressSizeBits: 32 | 64 = 32;
+    let sizeOffset = offset;
     const items: Item[] = [];
     while (tokens.peek().kind !== 'end') {
       if (tokens.take('.address_size')) {
         const size = tokens.expectKind('integer', '32 or 64');
         if (size.text !== '32' && size.text !== '64') tokens.fail('expected 32 or 64', size.offset);
         addressSizeBits = size.text === '64' ? 64 : 32;
+        sizeOffset = size.offset;
       } else if (tokens.peek().text === '.target') this.#target();
       else if (!tokens.take(';')) items.push(...this.#items());
     }
-    return { version: { major: Number(major), minor: Number(minor) }, target, addressSizeBits, items };
+    const version = { major: Number(major), minor: Number(minor) };
+    return { version, target, addressSizeBits, offset: sizeOffset, items };
   }
 
   #target(): string[] {

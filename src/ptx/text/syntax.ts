@@ -201,5 +201,7 @@ export interface PtxModule {
   /** `sm_70`, then `debug` and the like. */
   readonly target: readonly string[];
   readonly addressSizeBits: 32 | 64;
+  /** Where that is said; where it is not, the version. */
+  readonly offset: number;
   readonly items: readonly Item[];
 }
