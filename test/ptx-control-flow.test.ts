@@ -14,55 +14,88 @@ const FACTOR = 0x9e3779b1;
 
 interface Block {
   readonly addend: number;
-  /** Where threads go whose state has the bit, and the others; all go one way where there is no bit. */
-  readonly bit: number | undefined;
-  readonly targets: readonly [number, number];
+  /** Bits of the state from here on say to which of the targets, one, two or four of them, a thread goes. */
+  readonly shift: number;
+  readonly targets: readonly number[];
+  /** It calls a function with the state. */
+  readonly calls: boolean;
 }
 
 type Graph = readonly Block[];
 
-function graphOf(random: Random): Graph {
+function graphOf(random: Random, hasCalls: boolean): Graph {
   const size = random.between(2, 9);
   return Array.from({ length: size }, () => ({
     addend: random.next(),
-    bit: random.chance(70) ? random.between(20, 31) : undefined,
-    targets: [random.below(size), random.below(size)] as const,
+    shift: random.between(20, 30),
+    targets: Array.from({ length: random.pick([1, 2, 2, 4]) }, () => random.below(size)),
+    calls: hasCalls && random.chance(40),
   }));
+}
+
+const TWIST = `
+.func (.reg .b32 to) twist(.reg .b32 from) {
+  .reg .b32 %left;
+  .reg .pred %q;
+  and.b32 %left, from, 3;
+  setp.eq.u32 %q, %left, 3;
+  @!%q bra again;
+  mov.u32 to, 77;
+  ret;
+again:
+  mad.lo.u32 from, from, 5, 1;
+  sub.u32 %left, %left, 1;
+  setp.ge.s32 %q, %left, 0;
+  @%q bra again;
+  mov.u32 to, from;
+  ret;
+}`;
+
+/** What the function makes of a state. */
+function twisted(state: number): number {
+  const rounds = state & 3;
+  if (rounds === 3) return 77;
+  let found = state;
+  for (let round = 0; round <= rounds; round++) found = (Math.imul(found, 5) + 1) >>> 0;
+  return found;
 }
 
 /** What becomes of a thread's state in a graph. */
 function stateBehind(graph: Graph, start: number): number {
   let state = start;
   for (let [at, fuel] = [0, FUEL]; fuel > 0; fuel--) {
-    const { addend, bit, targets } = graph[at]!;
+    const { addend, shift, targets, calls } = graph[at]!;
     state = (Math.imul(state, FACTOR) + addend) >>> 0;
-    at = targets[bit === undefined || (state >>> bit) & 1 ? 0 : 1];
+    if (calls) state = twisted(state);
+    at = targets[(state >>> shift) & (targets.length - 1)]!;
   }
   return state;
 }
 
 /** The state is in `%r10`. `work`: what blocks do besides. */
 function graphText(graph: Graph, name: string, work: string): string {
-  const blocks = graph.map(({ addend, bit, targets: [first, second] }, number) => {
-    const branch =
-      bit === undefined
-        ? ''
-        : `shr.u32 %r13, %r10, ${bit}; and.b32 %r13, %r13, 1; setp.eq.u32 %p3, %r13, 1;
-  @!%p3 bra ${name}_${second};`;
+  const blocks = graph.map(({ addend, shift, targets, calls }, number) => {
+    const labels = targets.map((target) => `${name}_${target}`);
+    const choice = `shr.u32 %r13, %r10, ${shift}; and.b32 %r13, %r13, ${targets.length - 1};`;
+    const ways: Readonly<Record<number, string>> = {
+      2: `${choice} setp.eq.u32 %p3, %r13, 1;\n  @%p3 bra ${labels[1]};`,
+      4: `${choice}\n  list_${name}_${number}: .branchtargets ${labels.join(', ')};\n  brx.idx %r13, list_${name}_${number};`,
+    };
     return `${name}_${number}:
   mad.lo.u32 %r10, %r10, ${FACTOR}, ${addend};
+  ${calls ? 'call (%r10), twist, (%r10);' : ''}
   ${work}
   sub.u32 %r11, %r11, 1; setp.eq.u32 %p2, %r11, 0;
   @%p2 bra ${name}_end;
-  ${branch}
-  bra ${name}_${first};`;
+  ${ways[targets.length] ?? ''}
+  ${targets.length === 4 ? '' : `bra ${labels[0]};`}`;
   });
   return `  mov.u32 %r11, ${FUEL};\n${blocks.join('\n')}\n${name}_end:`;
 }
 
-const graphsOf = (seed: number, count: number): readonly Graph[] => {
+const graphsOf = (seed: number, count: number, hasCalls = false): readonly Graph[] => {
   const random = new Random(seed);
-  return Array.from({ length: count }, () => graphOf(random));
+  return Array.from({ length: count }, () => graphOf(random, hasCalls));
 };
 
 async function statesOf(body: string, declarations = ''): Promise<number[]> {
@@ -87,6 +120,15 @@ test('so do threads that take turns on the way', async () => {
   const graphs = graphsOf(2, 10);
   const look = 'ld.volatile.global.u32 %r14, [%in];';
   const found = await statesOf(graphs.map((graph, i) => graphText(graph, `g${i}`, look)).join('\n'));
+  assert.deepEqual(
+    found,
+    expectedStates((state) => graphs.reduce((at, graph) => stateBehind(graph, at), state)),
+  );
+});
+
+test('so do threads that call a function on the way, in which they part', async () => {
+  const graphs = graphsOf(3, 4, true);
+  const found = await statesOf(graphs.map((graph, i) => graphText(graph, `g${i}`, '')).join('\n'), TWIST);
   assert.deepEqual(
     found,
     expectedStates((state) => graphs.reduce((at, graph) => stateBehind(graph, at), state)),

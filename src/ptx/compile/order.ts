@@ -6,6 +6,7 @@
 import { depthFirst } from '../../flow/depth-first.ts';
 import { type FlowGraph, graphOf } from '../../flow/graph.ts';
 import { type Loop, type LoopForest, loopForest } from '../../flow/loops.ts';
+import { strongComponents } from '../../flow/strong-components.ts';
 
 /** What a block of the order is: one of the graph, or the way back to the header of a loop. */
 export type OrderSlot =
@@ -71,10 +72,24 @@ class Level {
     if (from !== to) this.#successors[this.add(from)]!.push(this.add(to));
   }
 
-  /** Each behind those that lead to it. */
+  /**
+   * Each behind those that lead to it. What is left of a cycle that is entered at several places stands
+   * together, too: else lanes would come to what is behind it while others are still to come.
+   */
   inOrder(): readonly Item[] {
-    const { postorder } = depthFirst({ size: this.#items.length, successors: this.#successors }, [0]);
-    return postorder.toReversed().map((number) => this.#items[number]!);
+    const size = this.#items.length;
+    const { postorder } = depthFirst({ size, successors: this.#successors }, [0]);
+    const places = new Map(postorder.map((number, place) => [number, place]));
+    const parts = [
+      ...strongComponents(
+        0,
+        (number) => this.#successors[number]!,
+        () => false,
+      ),
+    ].toReversed();
+    return parts.flatMap((part) =>
+      part.toSorted((one, other) => places.get(other)! - places.get(one)!).map((number) => this.#items[number]!),
+    );
   }
 }
 
