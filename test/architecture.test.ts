@@ -55,7 +55,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   loader: ['base', 'elf', 'codeobject', 'ptx', 'ptx-host', 'launch', 'hsa', 'device', 'printf'],
   tools: ['base', 'codeobject', 'instrument', 'hsa'],
   hal: ['base', 'codeobject', 'linker', 'device', 'launch', 'hsa', 'printf'],
-  'hal-drivers': ['base', 'codeobject', 'isa', 'hal', 'devices/emulated'],
+  'hal-drivers': ['base', 'codeobject', 'isa', 'device', 'hal', 'devices/emulated'],
   profile: ['base', 'hal'],
   replay: ['base', 'hal'],
 };

@@ -6,7 +6,7 @@ export {
   amdgpuDriver,
   uuidOf,
 } from './amdgpu/index.ts';
-export type { DispatchedKernel, DispatchTimes } from './backend/backend.ts';
+export type { CounterInfo, DispatchedKernel, DispatchTimes } from './backend/backend.ts';
 export type { DeviceLink, PhysicalDeviceInfo, Topology } from './backend/topology.ts';
 export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
 export type { Constants, GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';

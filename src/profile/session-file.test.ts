@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { assembledImage, kernelSource } from '../bench/assembled-kernel.ts';
 import { localModule } from '../hal/index.ts';
 import { createHal } from '../hal-drivers/index.ts';
 import type { BundleTarget } from './format/bundle.ts';
 import { Profile } from './profile.ts';
 import { commandRows } from './reports/command.ts';
+import { counterRows } from './reports/counter.ts';
 import { dispatchRows } from './reports/dispatch.ts';
 import { executableRows } from './reports/executable.ts';
 import { interchangeRows } from './reports/interchange.ts';
@@ -156,6 +158,61 @@ test('what was dropped is in the chunks of its family', async () => {
   const lost = profile.parts.filter(({ isTruncated }) => isTruncated).map(({ contentType }) => contentType);
   assert.deepEqual(new Set(lost).size, lost.length, 'once for each family');
   assert.ok(lost.includes('dispatch-events'));
+});
+
+/** 33 instructions: a scalar one, 5 times 3 vector ones, 2 scalar ones and a branch, s_nop and s_endpgm. */
+const COUNTED = `s_mov_b32 s0, 5
+loop:
+v_mov_b32_e32 v0, 1
+v_add_u32_e32 v0, v0, v0
+v_mul_lo_u32 v1, v0, v0
+s_sub_u32 s0, s0, 1
+s_cmp_lg_u32 s0, 0
+s_cbranch_scc1 loop
+s_nop 0`;
+const METADATA = `.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: counted
+    .symbol: counted.kd
+    .kernarg_segment_size: 0
+    .kernarg_segment_align: 4
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 32
+    .vgpr_count: 32
+    .max_flat_workgroup_size: 64
+...
+.end_amdgpu_metadata
+`;
+
+test('what a kernel executes is counted, by class', async () => {
+  await using hal = createHal({ countsInstructions: true, clock: 'counted' });
+  const device = await hal.open('amdgpu?target=gfx90a');
+  const code = device.load(assembledImage(kernelSource('counted', COUNTED) + METADATA, 'counted').bytes);
+  const counted = { entry: code.lookup('counted'), workgroupSize: 64 };
+  const names = ['WW_INSTS', 'SQ_WAVES', 'SQ_INSTS_SALU', 'SQ_INSTS_VALU', 'SQ_INSTS_BRANCH', 'SQ_INSTS_LDS'];
+  const target = new MemoryTarget();
+  const data = ['dispatch-events', 'counters'] as const;
+  const session = await device.profile({ sink: new ProfileFileSink(target), data, counters: names });
+  await device.queue().dispatch({ ...counted, groups: 3 });
+  using program = device.record({}, (commands) => commands.dispatch({ ...counted, groups: 1 }));
+  await device.queue(1).execute({ commands: program });
+  await session.end();
+  const profile = Profile.read(target.bytes);
+  const rows = counterRows(profile, ALL, true);
+  const wave = { WW_INSTS: 33, SQ_WAVES: 1, SQ_INSTS_SALU: 11, SQ_INSTS_VALU: 15, SQ_INSTS_BRANCH: 5, SQ_INSTS_LDS: 0 };
+  assert.deepEqual(
+    of(rows, 'counter_sample').map((row) => [row['counter'], row['value']]),
+    [3n, 1n].flatMap((waves) => Object.entries(wave).map(([name, count]) => [name, waves * BigInt(count)])),
+  );
+  const events = of(dispatchRows(profile, ALL, true), 'dispatch_event').map((event) => event['event_id']);
+  assert.deepEqual(new Set(of(rows, 'counter_sample').map((row) => row['dispatch_event_id'])), new Set(events));
+  assert.deepEqual(of(counterRows(profile, { glob: 'SQ_WAVES', id: undefined }, false), 'counter_group').length, 2);
+  const unknown = { sink: new ProfileFileSink(new MemoryTarget()), counters: ['SQ_WAVE'] };
+  await assert.rejects(device.profile(unknown), { status: 'INVALID_ARGUMENT', message: /no counter 'SQ_WAVE'/ });
 });
 
 test('dispatches that the host runs have times of the host', async () => {

@@ -4,6 +4,7 @@
  */
 import {
   CommandBuffer,
+  type CounterInfo,
   type DeviceDescription,
   type DispatchTimes,
   type HalExecutable,
@@ -18,6 +19,7 @@ import {
 import { commandOperations } from './command-operations.ts';
 import { type BundleTarget, BundleWriter } from './format/bundle.ts';
 import {
+  COUNTER_SCOPES,
   DEPENDENCY_STRATEGIES,
   ENDPOINTS,
   MEMORY_EVENTS,
@@ -31,6 +33,10 @@ import {
   CLOCK_FLAG,
   COMMAND_BUFFER_OPERATIONS,
   COMMAND_BUFFERS,
+  COUNTER_SAMPLE_FLAG,
+  COUNTER_SAMPLES,
+  COUNTER_SETS,
+  COUNTERS,
   DEVICES,
   DISPATCH_EVENTS,
   DISPATCH_FLAG,
@@ -47,8 +53,12 @@ import {
   QUEUE_FLAG,
   QUEUES,
 } from './format/records.ts';
+import { ThingIds } from './thing-ids.ts';
 
 const SESSION_ID = 1n;
+
+/** Of counters. */
+const UNIT_COUNT = 1;
 
 /** What brings memory of the HAL's own ids apart from that of queues. */
 const BUFFER_IDS = 2n ** 32n;
@@ -84,11 +94,14 @@ const CHUNK_ORDER: readonly RecordLayout[] = [
   EXECUTABLE_FUNCTIONS,
   COMMAND_BUFFERS,
   COMMAND_BUFFER_OPERATIONS,
+  COUNTER_SETS,
+  COUNTERS,
   CLOCK_CORRELATIONS,
   QUEUE_EVENTS,
   QUEUE_DEVICE_EVENTS,
   HOST_EXECUTION_EVENTS,
   DISPATCH_EVENTS,
+  COUNTER_SAMPLES,
   MEMORY_EVENT_RECORDS,
   EVENT_RELATIONSHIPS,
 ];
@@ -100,6 +113,7 @@ const DATA_OF: ReadonlyMap<RecordLayout, ProfileData> = new Map<RecordLayout, Pr
   [QUEUE_DEVICE_EVENTS, 'device-queue-events'],
   [DISPATCH_EVENTS, 'dispatch-events'],
   [MEMORY_EVENT_RECORDS, 'memory-events'],
+  [COUNTER_SAMPLES, 'counters'],
 ]);
 
 const typeOf = ({ kind }: OperationInfo): number => numberOf(QUEUE_OPERATIONS, kind.replace('-', '_'));
@@ -128,27 +142,6 @@ type Event<Data extends ProfileData> = Extract<ProfileEvent, { readonly data: Da
 /** Milliseconds of the host as nanoseconds. */
 const ns = (ms: number): bigint => BigInt(Math.round(ms * 1e6));
 
-/** Ids of things in the order in which they are first seen, from 1 on. */
-class Ids<Thing extends object> {
-  readonly #ids = new Map<Thing, bigint>();
-  #told = 0;
-
-  of(thing: Thing): bigint {
-    const known = this.#ids.get(thing);
-    if (known !== undefined) return known;
-    const id = BigInt(this.#ids.size + 1);
-    this.#ids.set(thing, id);
-    return id;
-  }
-
-  /** Those that came since the last call. */
-  takeNew(): readonly (readonly [Thing, bigint])[] {
-    const found = [...this.#ids].slice(this.#told);
-    this.#told = this.#ids.size;
-    return found;
-  }
-}
-
 /** Records of chunks; those of `dispatch-events` have chunks for each queue, which only these name. */
 type Rows = Map<RecordLayout, Map<QueuePlace | undefined, Uint8Array[]>>;
 
@@ -156,14 +149,16 @@ type Rows = Map<RecordLayout, Map<QueuePlace | undefined, Uint8Array[]>>;
 export class ProfileFileSink implements ProfileSink {
   readonly #writer: BundleWriter;
   readonly #queues = new Map<string, QueuePlace>();
-  readonly #executables = new Ids<HalExecutable>();
-  readonly #commandBuffers = new Ids<CommandBuffer>();
+  readonly #executables = new ThingIds<HalExecutable>();
+  readonly #commandBuffers = new ThingIds<CommandBuffer>();
   readonly #open = new Map<number, OpenOperation>();
   /** Of queue allocations: the operations that allocate them and give them back. */
   readonly #allocations = new Map<object, { id: bigint; submissionId: bigint }>();
   #name = '';
   #lastEventId = 0n;
   #lastSampleId = 0n;
+  #lastCounterSampleId = 0n;
+  #lastDispatch: { readonly operation: OperationInfo; readonly eventId: bigint } | undefined;
   #lastRelationshipId = 0n;
   #rows: Rows = new Map();
 
@@ -171,7 +166,7 @@ export class ProfileFileSink implements ProfileSink {
     this.#writer = new BundleWriter(target);
   }
 
-  begin(device: DeviceDescription): void {
+  begin(device: DeviceDescription, counters: readonly CounterInfo[] = []): void {
     this.#name = device.name;
     this.#writer.record('session-begin', 'session', { sessionId: SESSION_ID, name: device.name });
     for (const [physicalDeviceOrdinal, { uuid, queues }] of device.devices.entries()) {
@@ -185,8 +180,20 @@ export class ProfileFileSink implements ProfileSink {
         this.#queues.set(name, place);
         this.#add(QUEUES, place);
       }
+      if (counters.length > 0) this.#addCounters(physicalDeviceOrdinal, counters);
     }
     this.#writeRows({});
+  }
+
+  /** A set for each device; a sample has one value of each counter. */
+  #addCounters(physicalDeviceOrdinal: number, counters: readonly CounterInfo[]): void {
+    const set = { counterSetId: BigInt(physicalDeviceOrdinal + 1), physicalDeviceOrdinal };
+    const sizes = { counterCount: counters.length, sampleValueCount: counters.length };
+    this.#add(COUNTER_SETS, { ...set, ...sizes, name: 'dispatch' });
+    for (const [counterOrdinal, { name, block, description }] of counters.entries()) {
+      const value = { sampleValueOffset: counterOrdinal, sampleValueCount: 1 };
+      this.#add(COUNTERS, { ...set, flags: 1, unit: UNIT_COUNT, counterOrdinal, ...value, name, block, description });
+    }
   }
 
   write({ events, dropped, clocks }: ProfileChunk): void {
@@ -275,6 +282,9 @@ export class ProfileFileSink implements ProfileSink {
         break;
       case 'memory-events':
         this.#memoryEvent(event);
+        break;
+      case 'counters':
+        this.#counterSample(event);
     }
   }
 
@@ -401,7 +411,34 @@ export class ProfileFileSink implements ProfileSink {
       endTick: endTicks,
     };
     this.#add(DISPATCH_EVENTS, record, place);
+    this.#lastDispatch = { operation, eventId };
     this.#relate(place, 'dispatch_event', BigInt(operation.id), eventId);
+  }
+
+  /** Its dispatch, if it is told of, was told of just before. */
+  #counterSample({ operation, deviceOrdinal, kernel, counts, startTicks, endTicks }: Event<'counters'>): void {
+    const { entry, commandIndex, commands } = kernel;
+    const isRecorded = commands instanceof CommandBuffer;
+    const isTold = this.#lastDispatch?.operation === operation;
+    this.#add(COUNTER_SAMPLES, {
+      flags:
+        COUNTER_SAMPLE_FLAG.deviceTicks |
+        (isTold ? COUNTER_SAMPLE_FLAG.dispatchEvent : 0) |
+        (isRecorded ? COUNTER_SAMPLE_FLAG.commandOperation : 0),
+      scope: numberOf(COUNTER_SCOPES, 'dispatch'),
+      sampleId: ++this.#lastCounterSampleId,
+      counterSetId: BigInt(deviceOrdinal + 1),
+      dispatchEventId: isTold ? this.#lastDispatch!.eventId : 0n,
+      submissionId: BigInt(operation.id),
+      commandBufferId: isRecorded ? this.#commandBuffers.of(commands) : 0n,
+      ...(commandIndex !== undefined && { commandIndex }),
+      executableId: this.#executables.of(entry.executable),
+      exportOrdinal: entry.ordinal,
+      ...this.#place(operation),
+      startTick: startTicks,
+      endTick: endTicks,
+      values: counts.map(BigInt),
+    });
   }
 
   #memoryEvent({ kind, user, id, params, sizeBytes, timeMs }: Event<'memory-events'>): void {

@@ -24,7 +24,7 @@ import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
-import { deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
+import { countsInstructions, deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
 import { HAL_DEVICE_OPTIONS, openHal, processorOf } from '../program/hal-device.ts';
 import { type BenchmarkRow, benchmarkJson, benchmarkText, measureRepetitions } from '../text/hal-benchmark.ts';
 
@@ -148,6 +148,7 @@ const VERBS_OF = {
   'device-profiling-mode': ['run', 'benchmark'],
   'device-profiling-output': ['run', 'benchmark'],
   'device-profiling-filter-export': ['run', 'benchmark'],
+  'device-profiling-counter': ['run', 'benchmark'],
   'print-device-statistics': ['run', 'benchmark'],
 } as const satisfies Partial<Record<keyof typeof OPTIONS, readonly (typeof VERBS)[number][]>>;
 
@@ -277,7 +278,8 @@ async function withExport(
   use: (call: Call) => Promise<number>,
 ): Promise<number> {
   if (files.length === 0) throw usage('run and benchmark need a FILE with kernels');
-  await using registry: DriverRegistry = await openHal(options, processorOf(files[0]!));
+  const processor = processorOf(files[0]!);
+  await using registry: DriverRegistry = await openHal(options, processor, countsInstructions(options));
   const device = await openDevice(registry, context, options);
   using executable = device.load(
     files.map((file) => readInput(file)),

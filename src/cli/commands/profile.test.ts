@@ -86,6 +86,32 @@ test('families and kernels may be chosen', async () => {
   assert.deepEqual([summary.queue_event_records, summary.dispatch_event_chunks], [0, 0]);
 });
 
+test('instructions are counted by class when counters are asked for', async () => {
+  const file = path.join(folder, 'counted.ireeprof');
+  const mode = '--device_profiling_mode=counters';
+  assert.equal((await run(`--device_profiling_output=${file}`, mode)).status, 0);
+  const sums = async (path: string): Promise<Record<string, number>> => {
+    const rows = (await profile('counter', path, '--format=jsonl')).stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    return Object.fromEntries(
+      rows.flatMap(({ type, counter, sum }) => (type === 'counter_group' ? [[counter, sum]] : [])),
+    );
+  };
+  const { WW_INSTS: all, SQ_WAVES: waves, WW_WORKGROUPS: _, WW_INSTS_MATRIX: _matrix, ...classes } = await sums(file);
+  assert.equal(waves, 1);
+  assert.equal(
+    all,
+    Object.values(classes).reduce((sum, count) => sum + count, 0),
+  );
+  assert.ok(classes['SQ_INSTS_VALU']! > 0);
+  assert.deepEqual(await sums(FILE), { SQ_WAVES: 1, WW_WORKGROUPS: 1, WW_INSTS: all }, 'what costs nothing');
+  const one = await run(`--device_profiling_output=${file}`, mode, '--device_profiling_counter=SQ_WAVES');
+  assert.equal(one.status, 0);
+  assert.deepEqual(await sums(file), { SQ_WAVES: 1 });
+});
+
 test('what is wrong is said', async () => {
   const failing = async (argv: readonly string[], status: number, message: RegExp): Promise<void> => {
     const { status: found, stderr } = await runCommand(argv);
@@ -101,8 +127,8 @@ test('what is wrong is said', async () => {
   bytes.fill(0, 16, 24);
   writeFileSync(cut, bytes.subarray(0, bytes.length - 10));
   await failing(['profile', 'summary', cut], 3, /cut\.ireeprof: record \d+ at 0x[\da-f]+: /);
-  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=counters');
-  assert.deepEqual([refused.status, /profiles have no counters/.test(refused.stderr)], [4, true]);
+  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=executable-traces');
+  assert.deepEqual([refused.status, /profiles have no executable-traces/.test(refused.stderr)], [4, true]);
   const unknown = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=dispatches');
   assert.deepEqual([unknown.status, /no family 'dispatches'/.test(unknown.stderr)], [2, true]);
   const fileless = await run('--device_profiling_mode=queue-events');

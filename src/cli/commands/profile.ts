@@ -19,6 +19,7 @@ interface Report {
 interface ReportOptions {
   readonly filter: ReportFilter;
   readonly withEvents: boolean;
+  readonly withSamples: boolean;
 }
 
 type MakeReport = (profile: Profile, options: ReportOptions) => Promise<Report>;
@@ -51,6 +52,10 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
   memory: async (profile, { filter }) => {
     const { MEMORY_COLUMNS, memoryRows } = await import('../../profile/reports/memory.ts');
     return { rows: memoryRows(profile, filter), columns: MEMORY_COLUMNS };
+  },
+  counter: async (profile, { filter, withSamples }) => {
+    const { COUNTER_COLUMNS, counterRows } = await import('../../profile/reports/counter.ts');
+    return { rows: counterRows(profile, filter, withSamples), columns: COUNTER_COLUMNS };
   },
   cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile) }),
 };
@@ -105,6 +110,11 @@ export const profile = defineCommand({
       aliases: ['dispatch_events'],
       description: 'dispatch: each dispatch, in place of kernels',
     },
+    'counter-samples': {
+      kind: 'flag',
+      aliases: ['counter_samples'],
+      description: 'counter: each sample, too',
+    },
     output: { kind: 'text', placeholder: 'FILE', default: '-', description: 'export: where to' },
   },
   formats: {
@@ -138,7 +148,15 @@ export const profile = defineCommand({
     }
     const makeReport = REPORTS[verb!]!;
     const filter = { glob, id: id === undefined ? undefined : BigInt(id) };
-    const { rows, columns = {}, text } = await makeReport(read, { filter, withEvents: options['dispatch-events'] });
+    const {
+      rows,
+      columns = {},
+      text,
+    } = await makeReport(read, {
+      filter,
+      withEvents: options['dispatch-events'],
+      withSamples: options['counter-samples'],
+    });
     stdout(format === 'jsonl' ? jsonLines(rows) : (text ?? textOf(rows, columns)));
     return 0;
   },

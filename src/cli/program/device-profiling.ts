@@ -13,7 +13,7 @@ const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   'dispatch-events': 'dispatch-events',
   'memory-events': 'memory-events',
   'executable-metadata': 'always',
-  counters: undefined,
+  counters: 'counters',
   'executable-traces': undefined,
   'device-metrics': undefined,
   'command-region-events': undefined,
@@ -27,7 +27,7 @@ export const deviceProfilingOptions = (verbs = '') =>
       kind: 'text',
       placeholder: 'FAMILY[,FAMILY]',
       aliases: ['device_profiling_mode'],
-      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events`,
+      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events, counters`,
     },
     'device-profiling-output': {
       kind: 'text',
@@ -41,6 +41,12 @@ export const deviceProfilingOptions = (verbs = '') =>
       aliases: ['device_profiling_filter_export'],
       description: `${verbs}dispatch-events of these kernels only; * is any characters`,
     },
+    'device-profiling-counter': {
+      kind: 'list',
+      placeholder: 'NAME',
+      aliases: ['device_profiling_counter'],
+      description: `${verbs}a counter of --device-profiling-mode=counters; without any, all`,
+    },
     'print-device-statistics': {
       kind: 'flag',
       aliases: ['print_device_statistics'],
@@ -52,6 +58,7 @@ export interface DeviceProfilingOptions {
   readonly 'device-profiling-mode'?: string | undefined;
   readonly 'device-profiling-output'?: string | undefined;
   readonly 'device-profiling-filter-export'?: string | undefined;
+  readonly 'device-profiling-counter'?: readonly string[] | undefined;
   readonly 'print-device-statistics': boolean;
 }
 
@@ -69,7 +76,7 @@ export async function withProfile<T>(
   const kernel = options['device-profiling-filter-export'];
   const isPrinted = options['print-device-statistics'];
   if (file === undefined && !isPrinted) {
-    if (data === undefined && kernel === undefined) return run();
+    if (data === undefined && kernel === undefined && options['device-profiling-counter'] === undefined) return run();
     throw usage('a profile needs a file: --device-profiling-output=FILE');
   }
   if (file !== undefined && isPrinted) {
@@ -80,9 +87,16 @@ export async function withProfile<T>(
   const { ProfileFileSink } = await import('../../profile/session-file.ts');
   using bundle = file === undefined ? new BundleMemory() : new BundleFile(file);
   const filter = kernel === undefined ? {} : { filter: { kernel } };
+  const counters = options['device-profiling-counter'];
   const families = data ?? (isPrinted ? lightFamilies(device) : undefined);
   const sink = new ProfileFileSink(bundle);
-  const session = await device.profile({ sink, ...(families && { data: families }), ...filter, capacity: CAPACITY });
+  const session = await device.profile({
+    sink,
+    ...(families && { data: families }),
+    ...filter,
+    ...(counters && { counters }),
+    capacity: CAPACITY,
+  });
   const result = await flushedRun(session, run);
   if (!(bundle instanceof BundleMemory)) return result;
   const [{ Profile }, { statisticsText }] = await Promise.all([
@@ -92,6 +106,10 @@ export async function withProfile<T>(
   print(statisticsText(Profile.read(bundle.bytes)));
   return result;
 }
+
+/** Whether instructions are counted by class, which devices do from the start or not at all. */
+export const countsInstructions = (options: DeviceProfilingOptions): boolean =>
+  familiesOf(options['device-profiling-mode'])?.includes('counters') ?? false;
 
 const usage = (what: string): WavewrightError => new WavewrightError('USAGE', what);
 

@@ -34,12 +34,17 @@ export interface HalDeviceOptions {
 }
 
 /** A registry with all drivers; `processor`: of emulated GPUs whose URI names none. */
-export async function openHal(options: HalDeviceOptions, processor = 'gfx90a'): Promise<DriverRegistry> {
+export async function openHal(
+  options: HalDeviceOptions,
+  processor = 'gfx90a',
+  countsInstructions = false,
+): Promise<DriverRegistry> {
   const [{ createHal }, { nodeThreads }] = await Promise.all([import('../../hal-drivers/index.ts'), loadEmulator()]);
   return createHal({
     processors: Array.from({ length: options.gpus }, () => processor),
     ...(options.workers !== undefined && { workers: options.workers }),
     memorySizeBytes: options.memory,
+    countsInstructions,
     threads: nodeThreads,
     decompress: nodeDecompress,
   });

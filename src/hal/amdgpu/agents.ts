@@ -1,6 +1,16 @@
 /** GPUs that the `amdgpu` driver can open: emulated ones, or those of a machine. */
 import type { Decompress } from '../../codeobject/compressed-bundle.ts';
 import type { Device } from '../../device/device.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
+
+/** Something that a GPU counts of each dispatch. */
+export interface DispatchCounter {
+  readonly name: string;
+  /** The unit of the GPU that it is of: what its name begins with. */
+  readonly block: string;
+  readonly description: string;
+  readonly count: (statistics: DispatchStatistics) => number;
+}
 
 /** A GPU that is not open yet. */
 export interface AgentSource {
@@ -8,6 +18,8 @@ export interface AgentSource {
   readonly uuid: string;
   /** What it is called: `gfx942 (emulated)`. */
   readonly name: string;
+  /** Default: it counts nothing. */
+  readonly counters?: readonly DispatchCounter[];
   /**
    * Opens it for one logical device, which closes it. Its memory has addresses that no other GPU of the
    * provider has.

@@ -14,7 +14,7 @@ import type { StorageRequest } from '../memory/allocator.ts';
 import type { Heap } from '../memory/buffer-params.ts';
 import type { ExternalMemory } from '../memory/external-memory.ts';
 import type { BufferStorage } from '../memory/storage.ts';
-import type { AgentSource } from './agents.ts';
+import type { AgentSource, DispatchCounter } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
 import { HostQueue, type RingSizes } from './host-queue.ts';
 import { type DeviceLibrary, loadLibrary } from './library/device-library.ts';
@@ -56,7 +56,7 @@ const MAX_ROUNDS = 16;
 const MAX_SLICE_MS = 1;
 
 /** A GPU that was opened. */
-export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name'> {
+export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters'> {
   readonly device: Device;
 }
 
@@ -112,6 +112,7 @@ export class GpuBackend implements DeviceBackend {
   readonly links: readonly DeviceLink[];
   readonly heaps: readonly Heap[];
   readonly imports = ['device'] as const;
+  readonly counters?: readonly DispatchCounter[];
   readonly #gpus: readonly OpenGpu[];
   readonly #runtime: Runtime;
   /** By GPU, then by heap. */
@@ -128,6 +129,8 @@ export class GpuBackend implements DeviceBackend {
   /** `gpus`: at least one, of one ISA; the backend closes them. Throws INCOMPATIBLE for `waits` they lack. */
   constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
     this.#gpus = gpus;
+    const [{ counters }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
+    if (counters !== undefined) this.counters = counters;
     this.#options = options;
     this.#waits = crossQueueStrategy(options.waits, gpus[0]!.device.properties.processor);
     this.#runtime = (options.createRuntime ?? createRuntime)({ devices: gpus.map(({ device }) => device) });
@@ -185,6 +188,7 @@ export class GpuBackend implements DeviceBackend {
       library: this.#library?.get(agent),
       programs: this.#programs[deviceOrdinal]!,
       waits: this.#waits,
+      counters: this.counters,
     });
     this.#queues.push(queue);
     this.#ordinals.push(deviceOrdinal);

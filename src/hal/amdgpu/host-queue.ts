@@ -7,7 +7,7 @@ import type { Agent } from '../../hsa/objects/agent.ts';
 import { BARRIER_BIT } from '../../hsa/objects/layouts.ts';
 import type { QueueError } from '../../hsa/queues/packet-processor.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
-import type { CommandDone, DispatchTimes } from '../backend/backend.ts';
+import type { CommandDone } from '../backend/backend.ts';
 import {
   type BackendCommand,
   type DispatchCommand,
@@ -23,10 +23,12 @@ import type { BoundTable } from '../commands/resolve.ts';
 import type { SignalSource } from '../core/pending-signals.ts';
 import type { QueueStanding, RingName } from '../core/stall.ts';
 import { HalError, type OperationInfo } from '../core/status.ts';
+import type { DispatchCounter } from './agents.ts';
 import { AqlRing } from './aql-ring.ts';
 import { kernelOf } from './code.ts';
 import { KERNARG_BLOCK_BYTES, KernargRing, type KernargSpan } from './kernarg-ring.ts';
 import { LaunchTemplate } from './kernel-launch.ts';
+import { KernelMeter, type MeasuredKernel } from './kernel-meter.ts';
 import type { DeviceLibrary } from './library/device-library.ts';
 import { NotificationRing } from './notification-ring.ts';
 import { type Axis, CountingAxis, SignalingAxis } from './order/axis.ts';
@@ -63,6 +65,8 @@ export interface HostQueueOptions {
   readonly programs: ProgramCache;
   /** How it waits for other queues. */
   readonly waits: CrossQueueStrategy;
+  /** Of each kernel that is measured. */
+  readonly counters?: readonly DispatchCounter[] | undefined;
 }
 
 /** An HSA queue, and what others wait for it by. */
@@ -70,9 +74,6 @@ interface OpenQueue {
   readonly ring: AqlRing;
   readonly axis: Axis;
 }
-
-/** When a kernel ran. */
-export type MeasuredKernel = Omit<DispatchTimes, 'deviceOrdinal'>;
 
 type Entry = Submitted<HostQueue>;
 type Options = Omit<SubmittedOptions, 'operation' | 'done'>;
@@ -87,7 +88,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   #open: OpenQueue | undefined;
   /** What its packets have waited for so far. */
   #frontier: Frontier = new Map();
-  #measured: ((times: MeasuredKernel) => void) | undefined;
+  readonly #meter: KernelMeter;
   #waitPacketCount = 0;
   #activity = 0;
   /** The operation whose packets were published last. */
@@ -100,6 +101,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   /** Throws where the runtime has no queue or signal for it. */
   constructor(options: HostQueueOptions) {
     this.#options = options;
+    this.#meter = new KernelMeter(options.counters);
     this.#inFlight = new NotificationRing(options.rings.notifications);
     this.#opened();
   }
@@ -109,7 +111,8 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
     const { runtime, agent, rings } = this.#options;
     const axis = this.#createAxis();
     try {
-      this.#open = { ring: new AqlRing(runtime.createQueue(agent, { sizePackets: rings.packets })), axis };
+      const onPacket = this.#meter.packetEnded.bind(this.#meter);
+      this.#open = { ring: new AqlRing(runtime.createQueue(agent, { sizePackets: rings.packets, onPacket })), axis };
     } catch (error) {
       axis.close();
       throw error;
@@ -120,25 +123,19 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   /** Times are those of signals, which each submission needs one of then. */
   #createAxis(): Axis {
     const { runtime, agent, waits } = this.#options;
-    const keepsTimes = this.#measured !== undefined;
+    const keepsTimes = this.#meter.tell !== undefined;
     if (waits !== 'barrier' && !keepsTimes) return new CountingAxis({ runtime, agent });
     return new SignalingAxis({ runtime, agent }, { keepsTimes });
   }
 
   /** Tells when each kernel ran from now on, if anybody; only while nothing is in the queue. */
   measure(tell: ((times: MeasuredKernel) => void) | undefined): void {
-    this.#measured = tell;
+    this.#meter.tell = tell;
     if (this.#open === undefined) return;
     const { ring, axis } = this.#open;
     this.#open = { ring, axis: this.#createAxis() };
     this.#frontier = new Map();
     axis.close();
-  }
-
-  #tellTimes({ place, operation }: Entry): void {
-    const times = place!.axis.takeTimes(place!.epoch);
-    const { kernel } = place!.batch;
-    if (times !== undefined && kernel !== undefined) this.#measured!({ operation, kernel, ...times });
   }
 
   /** Whether anything is in the rings or parked. */
@@ -295,7 +292,7 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
   get limits() {
     const { packets, kernargBlocks } = this.#options.rings;
     // Who measures kernels of a program has each of them in a submission of its own.
-    const most = this.#measured === undefined ? packets : 1;
+    const most = this.#meter.tell === undefined ? packets : 1;
     return { packets: most, kernargBytes: kernargBlocks * KERNARG_BLOCK_BYTES };
   }
 
@@ -423,7 +420,8 @@ export class HostQueue implements ProgramBackend, OrderedBackend, ProgramQueue {
       }
       this.#inFlight.shift();
       this.#activity++;
-      if (this.#measured !== undefined) this.#tellTimes(first);
+      const { place, operation } = first;
+      this.#meter.ended(operation, place!.batch.kernel, place!.axis.takeTimes(place!.epoch));
       this.#withdraw(first);
       first.end();
       hasMoved = true;

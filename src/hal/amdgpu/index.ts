@@ -47,7 +47,8 @@ async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
   const gpus: OpenGpu[] = [];
   for (const source of sources) {
     const device = opened.adopt(await source.open(), (each) => each.close());
-    gpus.push({ uuid: source.uuid, name: source.name, device });
+    const { uuid, name, counters } = source;
+    gpus.push({ uuid, name, ...(counters !== undefined && { counters }), device });
   }
   const isaOf = ({ device }: OpenGpu): string => device.properties.targetId;
   const other = gpus.find((gpu) => isaOf(gpu) !== isaOf(gpus[0]!));

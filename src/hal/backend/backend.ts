@@ -42,6 +42,15 @@ export interface DispatchTimes {
   readonly kernel: DispatchedKernel;
   readonly startTicks: bigint;
   readonly endTicks: bigint;
+  /** In the order of `DeviceBackend.counters`. */
+  readonly counts?: readonly number[] | undefined;
+}
+
+/** What a device counts of each dispatch. */
+export interface CounterInfo {
+  readonly name: string;
+  readonly block: string;
+  readonly description: string;
 }
 
 export interface DispatchedKernel {
@@ -72,6 +81,8 @@ export interface DeviceBackend extends StorageSource, Disposable {
    * Absent: nobody measures.
    */
   measureDispatches?(tell: ((times: DispatchTimes) => void) | undefined): void;
+  /** Of each dispatch that is measured. Absent: it counts nothing. */
+  readonly counters?: readonly CounterInfo[];
   /** Lets commands run for a few milliseconds. */
   progress(): AdvanceResult;
 }

@@ -303,6 +303,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
       isRunByHost: ({ kind }) => this.#isRunByHost(kind),
       observe: (observer) => this.#scheduler.observe(observer),
       observeMemory: (observer) => this.allocator.observe(observer),
+      counters: this.#backend.counters ?? [],
       measureDispatches: this.#backend.measureDispatches?.bind(this.#backend),
       forget: () => {
         this.#isProfiled = false;

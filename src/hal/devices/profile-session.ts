@@ -5,7 +5,7 @@
  */
 
 import { matchesGlob } from '../../base/glob.ts';
-import type { DispatchTimes } from '../backend/backend.ts';
+import type { CounterInfo, DispatchTimes } from '../backend/backend.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { MemoryEvent } from '../memory/allocator.ts';
 import type { OperationRequest, QueueEvent } from '../queues/scheduler.ts';
@@ -18,11 +18,15 @@ export const PROFILE_DATA = [
   'device-queue-events',
   'dispatch-events',
   'memory-events',
+  'counters',
 ] as const;
 export type ProfileData = (typeof PROFILE_DATA)[number];
 
 /** From the begin of an operation's first kernel to the end of its last, by its device's clock. */
 export type OperationTimes = Omit<DispatchTimes, 'kernel'> & { readonly kernelCount: number };
+
+/** A dispatch with what was counted of it, in the order of `ProfileSession.counters`. */
+export type CountedDispatch = DispatchTimes & { readonly counts: readonly number[] };
 
 /** What the host did for an operation: a transfer, a file, a call, a kernel of the host. */
 export interface HostExecution {
@@ -37,14 +41,16 @@ export interface HostExecution {
 /**
  * `queue-events`: an operation by times of the host; `host-execution`: one that the host has run;
  * `device-queue-events`: one that ran kernels, when it has ended, and `dispatch-events`: a kernel that has
- * run, both by times of the device's clock; `memory-events`: memory that comes and goes.
+ * run, both by times of the device's clock; `memory-events`: memory that comes and goes;
+ * `counters`: what the device counted of a kernel.
  */
 export type ProfileEvent =
   | ({ readonly data: 'queue-events' } & QueueEvent)
   | ({ readonly data: 'host-execution' } & HostExecution)
   | ({ readonly data: 'memory-events'; readonly timeMs: number } & MemoryEvent)
   | ({ readonly data: 'device-queue-events' } & OperationTimes)
-  | ({ readonly data: 'dispatch-events' } & DispatchTimes);
+  | ({ readonly data: 'dispatch-events' } & DispatchTimes)
+  | ({ readonly data: 'counters' } & CountedDispatch);
 
 export interface ProfileChunk {
   readonly events: readonly ProfileEvent[];
@@ -57,8 +63,8 @@ export interface ProfileChunk {
 
 /** Where a session goes. What it throws is thrown by whoever flushes; the chunk is kept, and comes again. */
 export interface ProfileSink {
-  /** Before anything else. */
-  begin?(device: DeviceDescription): void | Promise<void>;
+  /** Before anything else. `counters`: what `counts` of events of `counters` are. */
+  begin?(device: DeviceDescription, counters: readonly CounterInfo[]): void | Promise<void>;
   write(chunk: ProfileChunk): void | Promise<void>;
   /** At once when the first event since the last chunk is dropped; it must not throw, nor submit anything. */
   dropped?(): void;
@@ -81,6 +87,8 @@ export interface ProfileOptions {
   readonly filter?: ProfileFilter;
   /** Default: all that the device has. */
   readonly data?: readonly ProfileData[];
+  /** Names of `counters`. Default: all. */
+  readonly counters?: readonly string[];
   /** Events that are kept between two flushes. Default 65,536. */
   readonly capacity?: number;
 }
@@ -97,6 +105,7 @@ export interface ProfiledDevice {
   isRunByHost(operation: OperationInfo): boolean;
   observe(observer: ((event: QueueEvent) => void) | undefined): void;
   observeMemory(observer: ((event: MemoryEvent) => void) | undefined): void;
+  readonly counters: readonly CounterInfo[];
   /** Absent where nobody measures. */
   readonly measureDispatches: ((tell: ((times: DispatchTimes) => void) | undefined) => void) | undefined;
   /** The session is over. */
@@ -105,11 +114,27 @@ export interface ProfiledDevice {
 
 const DEFAULT_CAPACITY = 65_536;
 /** What needs times of the device. */
-const MEASURED: readonly ProfileData[] = ['device-queue-events', 'dispatch-events'];
+const MEASURED: readonly ProfileData[] = ['device-queue-events', 'dispatch-events', 'counters'];
+
+/** Throws INVALID_ARGUMENT for a counter that the device does not have. */
+function chosenCounters({ counters }: ProfiledDevice, names: readonly string[] | undefined): readonly number[] {
+  if (names === undefined) return counters.map((_, index) => index);
+  return names.map((name) => {
+    const index = counters.findIndex((each) => each.name === name);
+    if (index >= 0) return index;
+    throw invalidArgument(`no counter '${name}'`, {
+      hint: `there are ${counters.map((each) => each.name).join(', ')}`,
+    });
+  });
+}
 
 /** `await using` ends it. */
 export class ProfileSession implements AsyncDisposable {
   readonly data: readonly ProfileData[];
+  /** What `counters` are. */
+  readonly counters: readonly CounterInfo[];
+  /** Their indices among those of the device. */
+  readonly #counterIndices: readonly number[];
   readonly #device: ProfiledDevice;
   readonly #sink: ProfileSink;
   readonly #capacity: number;
@@ -132,13 +157,17 @@ export class ProfileSession implements AsyncDisposable {
     this.#sink = sink;
     this.#capacity = capacity;
     const isMeasured = device.measureDispatches !== undefined;
-    const has = (data: ProfileData) => isMeasured || !MEASURED.includes(data);
+    const counts = (data: ProfileData) => data !== 'counters' || device.counters.length > 0;
+    const has = (data: ProfileData) => (isMeasured || !MEASURED.includes(data)) && counts(data);
     this.data = data ?? PROFILE_DATA.filter(has);
+    this.#counterIndices = this.data.includes('counters') ? chosenCounters(device, options.counters) : [];
+    this.counters = this.#counterIndices.map((index) => device.counters[index]!);
     if (!Number.isSafeInteger(capacity) || capacity < 1) throw invalidArgument(`a session of ${capacity} events`);
     for (const data of this.data) {
       if (!PROFILE_DATA.includes(data)) throw invalidArgument(`there are no '${data}'`);
       if (has(data)) continue;
-      throw new HalError('UNIMPLEMENTED', `${device.describe().name} does not measure when kernels run`, {
+      const lack = data === 'counters' ? 'counts nothing of kernels' : 'does not measure when kernels run';
+      throw new HalError('UNIMPLEMENTED', `${device.describe().name} ${lack}`, {
         hint: 'queue-events have the times of operations',
       });
     }
@@ -148,7 +177,7 @@ export class ProfileSession implements AsyncDisposable {
   static async begin(device: ProfiledDevice, options: ProfileOptions): Promise<ProfileSession> {
     const session = new ProfileSession(device, options);
     session.#expectIdle('begins');
-    await options.sink.begin?.(device.describe());
+    await options.sink.begin?.(device.describe(), session.counters);
     device.observe((event) => session.#observe(event));
     if (session.#measures) device.measureDispatches!((times) => session.#measured(times));
     if (session.data.includes('memory-events')) {
@@ -171,7 +200,7 @@ export class ProfileSession implements AsyncDisposable {
   }
 
   get #measures(): boolean {
-    return this.data.includes('dispatch-events') || this.data.includes('device-queue-events');
+    return MEASURED.some((each) => this.data.includes(each));
   }
 
   #observe(event: QueueEvent): void {
@@ -199,9 +228,11 @@ export class ProfileSession implements AsyncDisposable {
 
   #measured(times: DispatchTimes): void {
     if (this.data.includes('device-queue-events')) this.#extend(times);
-    if (this.data.includes('dispatch-events') && this.#isChosen(times)) {
-      this.#add({ data: 'dispatch-events', ...times });
-    }
+    if (!this.#isChosen(times)) return;
+    if (this.data.includes('dispatch-events')) this.#add({ data: 'dispatch-events', ...times });
+    if (!this.data.includes('counters') || times.counts === undefined) return;
+    const counts = this.#counterIndices.map((index) => times.counts![index]!);
+    this.#add({ data: 'counters', ...times, counts });
   }
 
   #extend({ operation, deviceOrdinal, startTicks, endTicks }: DispatchTimes): void {

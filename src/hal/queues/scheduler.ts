@@ -371,18 +371,22 @@ export class Scheduler {
 
   #tell(kind: QueueEvent['kind'], { work, strategy }: Task, failure?: HalError): void {
     if (this.#onEvent === undefined && this.#observer === undefined) return;
-    const { waits, signals, subject } = work;
-    const request = { waitCount: waits.length, signalCount: signals.length, ...subject };
     const more = {
       ...(failure && { failure }),
       ...(kind === 'started' && { strategy }),
-      ...(kind === 'submitted' && { request }),
+      ...(kind === 'submitted' && { request: requestOf(work) }),
     };
     const event = { kind, operation: work.info, timeMs: this.#loop.now(), ...more };
     this.#onEvent?.(event);
     this.#observer?.(event);
   }
 }
+
+const requestOf = ({ waits, signals, subject }: Work): OperationRequest => ({
+  waitCount: waits.length,
+  signalCount: signals.length,
+  ...subject,
+});
 
 function announce({ submission, work }: Task): void {
   const { failure } = submission;

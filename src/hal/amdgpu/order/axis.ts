@@ -35,6 +35,8 @@ export interface Axis {
 export interface PacketTimes {
   readonly startTicks: bigint;
   readonly endTicks: bigint;
+  /** The address of its completion signal, which others have later. */
+  readonly signal: bigint;
 }
 
 /** `below`: the value that the signal falls under when the epoch is complete. */
@@ -174,8 +176,8 @@ export class SignalingAxis extends BaseAxis implements Axis {
       const next = this.#signals.get(this.completed + 1);
       if (next === undefined || next.signal.load() > 0n) return this.completed;
       if (this.#times !== undefined) {
-        const { startTicks, endTicks } = next.signal;
-        this.#times.set(this.completed + 1, { startTicks, endTicks });
+        const { startTicks, endTicks, address: signal } = next.signal;
+        this.#times.set(this.completed + 1, { startTicks, endTicks, signal });
       }
       this.#drop(++this.completed);
     }

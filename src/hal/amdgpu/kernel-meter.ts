@@ -1,0 +1,37 @@
+/** Tells of the kernels of a queue that have ended: when they ran, and what was counted of them. */
+import type { FinishedPacket } from '../../hsa/queues/packet-processor.ts';
+import type { DispatchedKernel, DispatchTimes } from '../backend/backend.ts';
+import type { OperationInfo } from '../core/status.ts';
+import type { DispatchCounter } from './agents.ts';
+import type { PacketTimes } from './order/axis.ts';
+
+/** When a kernel ran. */
+export type MeasuredKernel = Omit<DispatchTimes, 'deviceOrdinal'>;
+
+export class KernelMeter {
+  /** Nobody: nothing is kept. */
+  tell: ((kernel: MeasuredKernel) => void) | undefined;
+  readonly #counters: readonly DispatchCounter[] | undefined;
+  /** By completion signal: kernels that are measured have one each. */
+  readonly #counts = new Map<bigint, readonly number[]>();
+
+  constructor(counters: readonly DispatchCounter[] | undefined) {
+    this.#counters = counters;
+  }
+
+  /** A packet is over; what is no kernel does not count. */
+  packetEnded({ completionSignal, dispatch }: FinishedPacket): void {
+    if (this.tell === undefined || this.#counters === undefined || dispatch === undefined) return;
+    const counts = this.#counters.map(({ count }) => count(dispatch.statistics));
+    this.#counts.set(completionSignal, counts);
+  }
+
+  /** The end of a submission is known; nobody is told of one that has no kernel of the program. */
+  ended(operation: OperationInfo, kernel: DispatchedKernel | undefined, times: PacketTimes | undefined): void {
+    if (times === undefined) return;
+    const { startTicks, endTicks, signal } = times;
+    const counts = this.#counts.get(signal);
+    this.#counts.delete(signal);
+    if (kernel !== undefined) this.tell?.({ operation, kernel, startTicks, endTicks, counts });
+  }
+}
