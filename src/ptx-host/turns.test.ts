@@ -320,12 +320,14 @@ for (const way of Object.keys(ALL_WAYS)) {
 }
 
 test('lanes that others do not join in time are named where the time is over, with those that spin', async () => {
-  const found = await failureOf(
-    'T1',
-    `${BRANCH}spin:\n  ld.volatile.global.u32 %r4, [%in];\n  setp.eq.u32 %p2, %r4, 0;\n  @%p2 bra spin;
-there:\n  shfl.sync.idx.b32 %r5, %r3, 0, 31, 0xffffffff;`,
-    300,
-  );
+  const source = `${BRANCH}spin:\n  ld.volatile.global.u32 %r4, [%in];\n  setp.eq.u32 %p2, %r4, 0;\n  @%p2 bra spin;
+there:\n  shfl.sync.idx.b32 %r5, %r3, 0, 31, 0xffffffff;`;
+  let found = '';
+  // On a machine with much else to do, the time may be over before the lanes had their first turn.
+  for (const limitMs of [300, 3_000, 30_000]) {
+    found = await failureOf('T1', source, limitMs);
+    if (found.includes('waiting for lanes')) break;
+  }
   assert.match(found, /did not end within/);
   assert.match(found, /waiting for lanes 0xffffffff at pc .*k\.ptx:33:3; EXEC 0xfff;/);
   assert.match(found, /k\.ptx:(29|30|31):3; EXEC 0xfffff000;/);
