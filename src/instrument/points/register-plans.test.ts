@@ -1,0 +1,33 @@
+/** Plans of functions: those that say the same are one object, and nothing else is. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assembledImage, kernelSource } from '../../bench/assembled-kernel.ts';
+import { parseCodeObject } from '../../codeobject/code-object.ts';
+import { liftCodeObject } from '../../lift/lifted-code.ts';
+import { RegisterPlans } from './register-plans.ts';
+
+/** Plans of three kernels with the same code. */
+function plansOfThree() {
+  const source = ['one', 'two', 'three'].map((name) => kernelSource(name, 's_mov_b32 s0, 1')).join('\n');
+  const lifted = liftCodeObject(parseCodeObject(assembledImage(source, 'kernels').bytes, 'kernels.co'));
+  const plans = new RegisterPlans(lifted, { isMoved: () => true });
+  const functionOf = (name: string) =>
+    lifted.functions.find(({ kernels }) => kernels.some((each) => each.name === name))!;
+  return { plans, one: functionOf('one'), two: functionOf('two'), three: functionOf('three') };
+}
+
+test('functions that may have the same registers have one plan', () => {
+  const { plans, one, two } = plansOfThree();
+  assert.equal(plans.planOf(one), plans.planOf(two));
+});
+
+test('what one kernel keeps is reserved in its plan alone', () => {
+  const { plans, one, two, three } = plansOfThree();
+  const kept = plans.persistentOf(two)!.takeScalars(2)!;
+  const free = plans.planOf(one);
+  const holding = plans.planOf(two);
+  const isKept = ({ reserved }: typeof free): boolean =>
+    reserved.some(({ file, first, dwords }) => file === 'scalar' && first <= kept && kept + 2 <= first + dwords);
+  assert.deepEqual([isKept(free), isKept(holding), isKept(plans.planOf(three))], [false, true, false]);
+  assert.equal(plans.planOf(three), free);
+});
