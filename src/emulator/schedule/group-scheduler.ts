@@ -178,7 +178,9 @@ export class GroupScheduler implements RecordHolder {
    */
   turn(deadline: number, sliceMs: number): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';
-    this.#slice = Math.min(this.#slice, (this.#executor.sliceInstructions * sliceMs) / SLICE_MS);
+    // Without time there is one turn of the usual length; a wave that runs nothing in it comes to no end.
+    const most = sliceMs > 0 ? (this.#executor.sliceInstructions * sliceMs) / SLICE_MS : this.#slice;
+    this.#slice = Math.min(this.#slice, Math.max(most, 1));
     if (!this.#runRound(deadline)) return 'running';
     const round = this.#round;
     this.#stalls = round === 'waited' ? this.#stalls + 1 : 0;
