@@ -93,3 +93,13 @@ test('what takes no scalars gets copies', () => {
   const own = code.slice(0, code.indexOf('wave_end'));
   assert.equal(own.filter((line) => line === 'mov.b32 v s').length, 1, code.join('\n'));
 });
+
+test('what is computed of a register that nothing writes is of lanes, as that register is', () => {
+  const code = codeOf('  cvt.u32.u64 %r2, %rd2;\n  add.u32 %r3, %r0, 1;\n  selp.u32 %r4, %r2, %r3, %p5;\n  ret;');
+  const [converted, added, chosen] = ['cvt.', 'add.', 'selp.'].map((name) =>
+    code.find((line) => line.startsWith(name)),
+  );
+  assert.match(converted!, / v v$/);
+  assert.match(added!, / s s c$/);
+  assert.match(chosen!, /^selp\S* v /);
+});

@@ -60,7 +60,6 @@ class UniformAnalysis {
   /** Of these: behind which block all lanes are together, as far as it is known; -1 for the end. */
   readonly #until: Int32Array;
   readonly #isSplit: Uint8Array;
-  readonly #isWritten: ReadonlySet<number>;
   readonly #nextMeeting: (block: number) => number | undefined;
   /** Whether all ways from the second block lead through the first one. */
   readonly #isBehind: (block: number, other: number) => boolean;
@@ -81,7 +80,12 @@ class UniformAnalysis {
       for (const each of line.aside?.park.operands ?? []) if (each.kind === 'virtual') this.#varying.add(each.id);
       for (const { id } of registersOf(line).writes) isWritten.add(id);
     }
-    this.#isWritten = isWritten;
+    // What nothing writes has no place in scalars, and so nothing that is computed of it has one.
+    const read = blocks.flatMap(({ code, condition }) => [
+      ...code.flatMap((line) => [...registersOf(line).reads]),
+      ...(condition === undefined ? [] : [condition]),
+    ]);
+    for (const { id } of read) if (!isWritten.has(id)) this.#varying.add(id);
   }
 
   giveUp(id: number): void {
@@ -129,9 +133,7 @@ class UniformAnalysis {
         }
       }
     }
-    const found = [...uses.values()].filter(
-      ({ register }) => !this.#varying.has(register.id) && this.#isWritten.has(register.id),
-    );
+    const found = [...uses.values()].filter(({ register }) => !this.#varying.has(register.id));
     return found.sort((a, b) => b.count - a.count).map(({ register }) => register);
   }
 
