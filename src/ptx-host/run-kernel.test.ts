@@ -143,6 +143,27 @@ test('local memory is the thread’s own, by offset and by generic address', asy
   );
 });
 
+test('a null pointer is null again when it was an address of a window between', async () => {
+  const found = await outcomesOf(
+    `
+    .reg .b64 %null, %own;
+    mov.u64 %null, 0;
+    cvta.to.local.u64 %own, %null;
+    cvta.local.u64 %rd5, %own;
+    cvta.to.shared.u64 %own, %null;
+    cvta.shared.u64 %rd6, %own;
+    or.b64 %rd5, %rd5, %rd6;
+    setp.eq.u64 %p1, %rd5, 0;
+    selp.u32 %r4, %gid, 1000, %p1;
+    st.global.u32 [%out], %r4;`,
+    { threads: 32 },
+  );
+  assert.deepEqual(
+    found,
+    lanes(32, (i) => i),
+  );
+});
+
 test('atomics of all threads, and of those that a guard lets', async () => {
   const found = await outcomesOf(
     `

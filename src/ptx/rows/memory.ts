@@ -254,12 +254,16 @@ const APERTURES: Readonly<Record<string, number>> = {
   local: LOCAL_HIGH,
 };
 
+/** With all 64 bits: a null pointer is null again on its way back, which compilers count on. */
 function convertAddress(b: PtxBuilder): void {
   const high = APERTURES[b.modifiers['space']!];
   const value = b.read(1);
   const wide = value.type === 'i64' ? value : b.zext64(value);
   if (high === undefined) b.write(0, value);
-  else b.write(0, b.has('dir') ? b.zext64(b.low(wide)) : b.pack(b.low(wide), b.i32(high)));
+  else {
+    const window = b.pack(b.i32(0), b.i32(high));
+    b.write(0, b.op(b.has('dir') ? 'i64.sub' : 'i64.add', wide, window));
+  }
 }
 
 function isInSpace(b: PtxBuilder): void {
