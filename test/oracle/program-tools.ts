@@ -81,6 +81,12 @@ async function runTools(native: Native, ...tools: readonly string[]): Promise<To
 
 const tableOf = ({ result }: ToolReport, name: string) => result.tables.find((each) => each.name === name)?.rows ?? [];
 
+/** At most so many run the program at once. */
+function wavesOf({ run = {} }: ProgramImage): number {
+  const items = [...(run.blocks ?? []), ...(run.threads ?? [])].reduce((product, size) => product * size, 1);
+  return Math.ceil(items / LANES);
+}
+
 /** Tables say what the emulator counted in the same run. */
 async function testCounts(native: Native): Promise<void> {
   const both = await runTools(native, 'instruction-count', 'opcode-histogram');
@@ -100,8 +106,19 @@ async function testCounts(native: Native): Promise<void> {
     const name = nameIn(`${text}`);
     byName.set(name, (byName.get(name) ?? 0n) + BigInt(count!));
   }
-  const expected = [...byName].filter(([, count]) => count > 0n).sort();
-  assert.deepEqual(tableOf(both.reports[1]!, 'opcodes').toSorted(), expected);
+  const found = new Map(tableOf(both.reports[1]!, 'opcodes').map(([name, count]) => [`${name}`, count]));
+  const different = [...byName].filter(([name, count]) => count !== (found.get(name) ?? 0n));
+  // The host stops waves of the last kernel where they are, which may be behind the first tool's part of a point.
+  const paced = new Set([...native.paced].map((pc) => nameIn(native.code.stepAt(pc)!.text())));
+  assert.deepEqual(
+    different.filter(([name]) => !paced.has(name)),
+    [],
+  );
+  assert.ok(different.length <= wavesOf(native.image), `${different.join(' ')}, found ${[...found].join(' ')}`);
+  assert.deepEqual(
+    [...found.keys()].filter((name) => !byName.has(name)),
+    [],
+  );
   assertCounted(await runTools(native, 'block-count'));
 }
 
@@ -129,12 +146,6 @@ async function tracedAccesses(native: Native): Promise<Traced> {
   return { isAsked, accesses: image.accessText(accesses.filter(({ pc }) => isAsked(pc))) };
 }
 
-/** Which of several waves gets which port to the host is a matter of turns, in which executors differ. */
-function takesTurns({ run = {} }: ProgramImage): boolean {
-  const items = [...(run.blocks ?? []), ...(run.threads ?? [])].reduce((product, size) => product * size, 1);
-  return items > LANES;
-}
-
 /** Waves come to the instructions of a program in the same order where it was laid out anew. */
 async function testOrder(native: Native, { bytes, map }: NewCode, { isAsked, accesses }: Traced): Promise<void> {
   const { image, code, paced, outcome } = native;
@@ -152,7 +163,8 @@ async function testOrder(native: Native, { bytes, map }: NewCode, { isAsked, acc
   const one = await runObserved(image, before);
   const other = await runObserved(moved, { isOrdered, originOf });
   for (const observed of [one, other]) assert.deepEqual(observed.outcome, outcome);
-  if (!takesTurns(image)) assertSameLines(accesses, one.accesses);
+  // Which of several waves gets which port to the host is a matter of turns, in which executors differ.
+  if (wavesOf(image) === 1) assertSameLines(accesses, one.accesses);
   assert.ok(accesses.length > 0);
   const wanted = other.order.differenceTo(one.order);
   if (!wanted) return;
