@@ -108,7 +108,7 @@ async function testCounts(native: Native): Promise<void> {
   }
   const found = new Map(tableOf(both.reports[1]!, 'opcodes').map(([name, count]) => [`${name}`, count]));
   const different = [...byName].filter(([name, count]) => count !== (found.get(name) ?? 0n));
-  // The host stops waves of the last kernel where they are, which may be behind the first tool's part of a point.
+  // The host stops waves of the last kernel where they are: maybe between a point's two tools.
   const paced = new Set([...native.paced].map((pc) => nameIn(native.code.stepAt(pc)!.text())));
   assert.deepEqual(
     different.filter(([name]) => !paced.has(name)),

@@ -24,25 +24,31 @@ function integers(b: PtxBuilder, type: PtxType, x: Value, y: Value): Value {
   return relations[relation]!();
 }
 
-/** A `u` behind an operator makes it true for NaN. */
+/**
+ * A `u` behind an operator makes it true for NaN. Ordered comparisons are false for NaN, and say nothing of
+ * its bits, which nobody has to look at then.
+ */
 function floats(b: PtxBuilder, type: PtxType, x: Value, y: Value): Value {
-  const operator = operatorOf(b);
   const f = b.float(type);
-  const isUnordered = b.op('i1.or', f.isNan(x), f.isNan(y));
+  const differ = (): Value => b.op('i1.or', f.lt(x, y), f.lt(y, x));
+  const isOrdered = (): Value => b.op('i1.or', f.le(x, y), f.lt(y, x));
   const relations: Readonly<Record<string, () => Value>> = {
     eq: () => f.eq(x, y),
-    ne: () => b.op('i1.and', b.not(isUnordered), b.not(f.eq(x, y))),
+    ne: differ,
     lt: () => f.lt(x, y),
     le: () => f.le(x, y),
     gt: () => f.lt(y, x),
     ge: () => f.le(y, x),
+    equ: () => b.not(differ()),
     neu: () => b.not(f.eq(x, y)),
-    num: () => b.not(isUnordered),
-    nan: () => isUnordered,
+    ltu: () => b.not(f.le(y, x)),
+    leu: () => b.not(f.lt(y, x)),
+    gtu: () => b.not(f.le(x, y)),
+    geu: () => b.not(f.lt(x, y)),
+    num: isOrdered,
+    nan: () => b.not(isOrdered()),
   };
-  const ordered = relations[operator];
-  if (ordered) return ordered();
-  return b.op('i1.or', isUnordered, relations[operator.slice(0, -1)]!());
+  return relations[operatorOf(b)]!();
 }
 
 const operatorOf = (b: PtxBuilder): string => b.modifiers['compare']!;

@@ -128,14 +128,20 @@ function backTo(b: PtxBuilder, to: PtxType, number: Value, source: Value): Value
   return to === 'f64' ? number : roundedFloat(b, to, number);
 }
 
+function integerToFloat(b: PtxBuilder, from: PtxType, to: PtxType, value: Value): Value {
+  if (to === 'f64') return integerToDouble(b, from, value);
+  if (to === 'f32' && value.type !== 'i64') return isSigned(from) ? b.f32.fromI32S(value) : b.f32.fromI32U(value);
+  return roundedFloat(b, to, sticky(b, from, value));
+}
+
 function convert(b: PtxBuilder): void {
   const [to, from] = [b.type('to'), b.type('from')];
   const value = b.read(1);
   if (isFloatType(from) && isFloatType(to)) b.write(0, floatToFloat(b, from, to, value));
   else if (isFloatType(from)) b.write(0, signExtended(b, to, doubleToInteger(b, to, toDouble(b, from, value))));
   else if (isFloatType(to)) {
-    const exact = to === 'f64' ? integerToDouble(b, from, value) : roundedFloat(b, to, sticky(b, from, value));
-    b.write(0, b.has('sat') ? b.float(to).clamp(exact) : exact);
+    const number = integerToFloat(b, from, to, value);
+    b.write(0, b.has('sat') ? b.float(to).clamp(number) : number);
   } else b.write(0, integerToInteger(b, from, to, value));
 }
 

@@ -130,6 +130,10 @@ export class Graph {
         return second === 0n ? a : undefined;
       case 'i32.and':
         return first === -1n ? b : second === -1n ? a : undefined;
+      case 'i32.eq':
+        return this.#truth(a, second) ?? this.#truth(b, first);
+      case 'i64.mul':
+        return this.#shifted(a, second) ?? this.#shifted(b, first);
       case 'i1.and':
         return first === 1n
           ? b
@@ -143,11 +147,39 @@ export class Graph {
       case 'i1.not':
         return isOp(a, 'i1.not') ? a.args[0] : undefined;
       case 'i32.select':
+        return this.#chosen(a, b, c) ?? this.#bit(a, b, c);
       case 'i64.select':
-        return first === undefined ? (b === c ? b : undefined) : first === 1n ? b : c;
+        return this.#chosen(a, b, c);
       default:
         return undefined;
     }
+  }
+
+  #chosen(condition: Node, yes: Node, no: Node): Node | undefined {
+    const value = constantOf(condition);
+    return value === undefined ? (yes === no ? yes : undefined) : value === 1n ? yes : no;
+  }
+
+  /** A choice between 1 and 0 is the condition itself. */
+  #bit(condition: Node, yes: Node, no: Node): Node | undefined {
+    const [one, other] = [constantOf(yes), constantOf(no)];
+    if (one === 1n && other === 0n) return this.op('i1.toI32', condition);
+    return one === 0n && other === 1n ? this.op('i1.toI32', this.op('i1.not', condition)) : undefined;
+  }
+
+  /** What it says of a bit that it is equal to a constant. */
+  #truth(bit: Node, constant: bigint | undefined): Node | undefined {
+    if (!isOp(bit, 'i1.toI32') || constant === undefined) return undefined;
+    const condition = bit.args[0]!;
+    if (constant !== 0n && constant !== 1n) return this.constant(0n, 'i1');
+    return constant === 1n ? condition : this.op('i1.not', condition);
+  }
+
+  /** Products with powers of two go dword by dword, and are known as indices of addresses. */
+  #shifted(value: Node, factor: bigint | undefined): Node | undefined {
+    if (factor === undefined || factor <= 0n || (factor & (factor - 1n)) !== 0n) return undefined;
+    const amount = factor.toString(2).length - 1;
+    return amount === 0 ? value : this.op('i64.shl', value, this.constant(BigInt(amount), 'i32'));
   }
 
   /**
@@ -159,6 +191,7 @@ export class Graph {
     if (isOp(wide, 'i64.zext32')) return half === 0 ? wide.args[0] : this.constant(0n, 'i32');
     if (!wide.lane || wide.leaf.kind !== 'pure') return undefined;
     const [a, b] = wide.args as [Node, Node];
+    if (wide.leaf.op === 'i64.sext32') return half === 0 ? a : this.op('i32.shrS', a, this.constant(31n, 'i32'));
     if (wide.leaf.op === 'i64.mul') return this.#productHalf(half, a, b);
     if (!SPLIT.has(wide.leaf.op)) return undefined;
     const [low, high] = [this.#part(0, a), this.#part(1, a)];
