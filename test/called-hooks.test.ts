@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CallPolicy, HookArgument, PointKnowledge } from '../src/instrument/index.ts';
+import { FlatScratchWatch } from './flat-scratch.test-support.ts';
 import {
   COUNTERS,
   constant,
@@ -17,7 +18,9 @@ import {
   PROCESSORS,
   runExample,
   runWave,
+  storedBy,
   vgpr,
+  wave,
   withHooks,
 } from './hook-runs.test-support.ts';
 
@@ -181,7 +184,29 @@ for (const processor of [...PROCESSORS, 'gfx1030']) {
 for (const processor of ['gfx90a', 'gfx1030']) {
   test(`${processor}: FLAT_SCRATCH is what it was around a call`, () => {
     const hook = ['count_on_stack', [constant(1)]] as const;
-    const difference = differenceAround(processor, `calls.${processor}.o`, hook, { usesFlatScratch: true });
-    assert.equal(difference, undefined);
+    for (const usesAllScalars of [false, true]) {
+      const code = { usesFlatScratch: true, usesAllScalars };
+      assert.equal(differenceAround(processor, `calls.${processor}.o`, hook, code), undefined);
+    }
+  });
+
+  test(`${processor}: FLAT_SCRATCH leads to memory where no scalar register keeps what it is to be`, () => {
+    for (const how of ['usesFlatScratch', 'setsFlatScratchUp'] as const) {
+      const code = { [how]: true, usesAllScalars: true };
+      const waveSize = processor === 'gfx90a' ? 64 : 32;
+      const waves = (GROUPS * LANES) / waveSize;
+      const native = wave(processor, waveSize, code);
+      const made = withHooks(native, `calls.${processor}.o`, (all, hooks) => {
+        const behindSetup = all.instructions.slice(8);
+        for (const each of behindSetup) all.before(each, hooks.hook('count_on_stack', [constant(1)], each));
+      });
+      assert.deepEqual(made.coverage.refused, {});
+      const watch = new FlatScratchWatch(processor, made.image.bytes);
+      assert.deepEqual(storedBy(processor, made.image.bytes, watch), storedBy(processor, native.bytes));
+      assert.ok(watch.accessCount > 0);
+      assert.deepEqual(watch.strays, [], how);
+      // Each wave sets both halves up, and the preamble does; more is needed where it may be something else.
+      assert.equal(watch.writeCount > 4 * waves, how === 'usesFlatScratch');
+    }
   });
 }

@@ -34,6 +34,8 @@ export class FlatScratchWatch implements StepObserver {
   readonly #registers: readonly [address: number, offset: number];
   readonly #isSgprs: boolean;
   accessCount = 0;
+  /** Of halves. */
+  writeCount = 0;
 
   constructor(processor: string, bytes: Uint8Array) {
     const target = targetFor(processor);
@@ -51,7 +53,9 @@ export class FlatScratchWatch implements StepObserver {
   }
 
   beforeStep(wave: ObservedWave, step: Step): void {
-    if (!step.text().trim().startsWith('scratch_')) return;
+    const text = step.text().trim();
+    if (/^s_\w+ (flat_scratch_|hwreg\(HW_REG_FLAT_SCR_(LO|HI)\), )/.test(text)) this.writeCount++;
+    if (!text.startsWith('scratch_')) return;
     this.accessCount++;
     const half = (i: 0 | 1): bigint =>
       this.#isSgprs

@@ -6,6 +6,7 @@ import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
 import { parseCodeObject } from '../src/codeobject/code-object.ts';
 import { parseTargetId } from '../src/codeobject/target-id.ts';
+import type { StepObserver } from '../src/emulator/reference/step-observer.ts';
 import {
   type CallPolicy,
   CompiledHooks,
@@ -19,6 +20,7 @@ import {
 } from '../src/instrument/index.ts';
 import { readPcMap } from '../src/instrument/instrument.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
+import { mostRegisters } from '../src/lift/register-limits.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { flatScratchText } from './flat-scratch.test-support.ts';
 import { KernelRig } from './kernel-rig.test-support.ts';
@@ -121,23 +123,33 @@ interface WaveCode {
   readonly lanes?: 'lanes on' | 'lanes off';
   /** It has something in FLAT_SCRATCH that leads nowhere. */
   readonly usesFlatScratch?: boolean;
+  /** It sets FLAT_SCRATCH up as compilers do where a kernel has calls and no private memory. */
+  readonly setsFlatScratchUp?: boolean;
+  /** No scalar register is left for all of the kernel. */
+  readonly usesAllScalars?: boolean;
 }
 
 /** A kernel of one wave or more: v0 is the work-item, v1 and the state are known at the point. */
 export function wave(
   processor: string,
   waveSize: 32 | 64,
-  { lanes = 'lanes on', usesFlatScratch = false }: WaveCode = {},
+  { lanes = 'lanes on', usesFlatScratch = false, setsFlatScratchUp = false, usesAllScalars = false }: WaveCode = {},
 ) {
   const [isGfx9, isGfx11] = [processor.startsWith('gfx9'), processor.startsWith('gfx11')];
   const mask = waveSize === 32 ? 's_mov_b32 vcc_lo, 0x11' : 's_mov_b64 vcc, 0x11';
   const [exec, bits] = waveSize === 32 ? ['exec_lo', 32] : ['exec', 64];
+  const scalarCount = usesAllScalars ? mostRegisters(processor).sgprCount : 40;
+  const last = `s${scalarCount - 1}`;
+  const halves = (['lo', 'hi'] as const).map((half, i) => flatScratchText(processor, half, 'write', `s${i + 2}`));
+  const setup = ['s_add_u32 s2, s2, s5', 's_addc_u32 s3, s3, 0', ...halves].join('\n  ');
   const [off, on] = lanes === 'lanes on' ? ['', ''] : [`s_mov_b${bits} ${exec}, 0`, `s_mov_b${bits} ${exec}, -1`];
   const text = `.text
 .globl k
 .p2align 8
 .type k,@function
 k:
+  ${setsFlatScratchUp ? setup : ''}
+  ${usesAllScalars ? `s_mov_b32 ${last}, 0x55` : ''}
   ${isGfx11 ? 's_load_b64' : 's_load_dwordx2'} s[2:3], s[0:1], 0x0
   v_and_b32 v0, 0x3ff, v0
   v_lshlrev_b32 v2, 2, v0
@@ -154,6 +166,7 @@ k:
   v_add_u32 v1, v1, v3
   s_add_u32 s5, s5, m0
   ${usesFlatScratch ? `${flatScratchText(processor, 'lo', 'read', 's6')}\n  s_add_u32 s5, s5, s6` : ''}
+  ${usesAllScalars ? `s_add_u32 s5, s5, ${last}` : ''}
   v_add_u32 v1, s5, v1
   s_waitcnt lgkmcnt(0)
   ${isGfx11 ? 'global_store_b32' : 'global_store_dword'} v2, v1, s[2:3]
@@ -163,9 +176,10 @@ k:
 .p2align 6
 .amdhsa_kernel k
  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+ ${setsFlatScratchUp ? '.amdhsa_user_sgpr_flat_scratch_init 1' : ''}
  .amdhsa_user_sgpr_count 4
  .amdhsa_next_free_vgpr 24
- .amdhsa_next_free_sgpr 40
+ .amdhsa_next_free_sgpr ${scalarCount}
  ${isGfx9 ? '.amdhsa_accum_offset 24' : `.amdhsa_wavefront_size32 ${waveSize === 32 ? 1 : 0}`}
 .end_amdhsa_kernel
 `.replaceAll(isGfx9 ? '\0' : 'v_add_u32', 'v_add_nc_u32');
@@ -175,6 +189,14 @@ k:
 
 export const LANES = 64;
 export const GROUPS = 12;
+
+/** What the kernel stores, seen by an observer. */
+export function storedBy(processor: string, bytes: Uint8Array, observer?: StepObserver): number[] {
+  using rig = new KernelRig({ processor, executor: 'reference', ...(observer && { observer }) }, bytes);
+  const out = rig.allocate(LANES * 4);
+  rig.run('k', out);
+  return [...new Uint32Array(rig.runtime.view(out, LANES * 4).slice().buffer)];
+}
 
 /** Runs the kernel with hooks before `v_mov_b32 v3, 0`; what it stored, and the variables. */
 export function runWave(

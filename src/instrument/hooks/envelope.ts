@@ -7,7 +7,13 @@ import { registerNumber } from '../../flow/steps.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_FLAT_SCRATCH_LO, SGPR_M0, SGPR_VCC_LO, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import { SCRATCH_WORD1_SWIZZLE, scratchWord3 } from '../../isa/amdgpu/encoding/scratch-resource.ts';
-import { exchangeFlatScratch, readFlatScratch, restoreFlatScratch } from '../machine/flat-scratch.ts';
+import {
+  copyKey,
+  exchangeFlatScratch,
+  type FlatScratchCopy,
+  readFlatScratch,
+  restoreFlatScratch,
+} from '../machine/flat-scratch.ts';
 import type {
   MachineInstruction,
   MachineItem,
@@ -34,8 +40,8 @@ export interface CallPlace {
   readonly image: string;
   /** Private memory of each lane from here on is not the application's. */
   readonly scratchBytes: number;
-  /** SGPRs with the value that FLAT_SCRATCH is to have, where the application may have another. */
-  readonly flatScratch: number | undefined;
+  /** The value that FLAT_SCRATCH is to have, where the application may have another. */
+  readonly flatScratch: FlatScratchCopy | undefined;
   readonly lanes: CallLanes;
 }
 
@@ -76,7 +82,7 @@ export function bindCall(
   trial.emit([]);
   if (trial.rejected !== undefined) return { rejected: trial.rejected };
   const { image, scratchBytes, flatScratch, lanes } = place;
-  const parts = [image, scratchBytes, flatScratch, lanes, hook.name, code.waveSize, ...trial.keyParts];
+  const parts = [image, scratchBytes, copyKey(flatScratch), lanes, hook.name, code.waveSize, ...trial.keyParts];
   return {
     key: parts.join('|'),
     literals: trial.literals,

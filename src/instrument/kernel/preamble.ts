@@ -44,6 +44,8 @@ export type KeptValue =
 /** Vector registers that hold 0 in all lanes, those that are off among them, but for those that hold 1. */
 export interface KeptVectors extends Pick<PhysicalRange, 'first' | 'dwords'> {
   readonly ones: readonly { readonly register: number; readonly lane: number }[];
+  /** One whose lanes 0 and 1 hold what FLAT_SCRATCH is when the kernel begins. */
+  readonly flatScratch?: number | undefined;
 }
 
 export interface PreambleRequest {
@@ -74,7 +76,7 @@ export function kernelPreamble(
 ): Preamble | string {
   const target = targetFor(processor);
   const setsFlatScratch = request.usesScratch === true && target.flatScratch !== 'architected';
-  const before = initialSgprs(descriptor, target);
+  const before = setsFlatScratch ? initialWithScratch(descriptor, target) : initialSgprs(descriptor, target);
   const initial = request.kept.filter((each) => each.kind === 'initial');
   const isTrapped = ({ value }: (typeof initial)[number]): boolean =>
     target.workgroupIdsInTrapRegisters && isOfWorkgroup(value);
@@ -104,6 +106,13 @@ export function kernelPreamble(
   const { properties, rsrc2 } = enabled;
   return { items: writer.items, changes: { properties, rsrc2, sgprCount: Math.max(after.count, ...kept) } };
 }
+
+/**
+ * What a kernel finds whose preamble sets scratch memory up. LLVM's code of kernels with calls and without
+ * private memory reads the wave's offset behind all else, though the descriptor does not ask for it.
+ */
+export const initialWithScratch = (descriptor: KernelDescriptor, target: Target): InitialSgprs =>
+  initialSgprs({ ...descriptor, rsrc2: { ...descriptor.rsrc2, enablePrivateSegment: true } }, target);
 
 /** How many registers a value takes. */
 export function keptDwords(kept: KeptValue): 1 | 2 {
@@ -165,11 +174,13 @@ class Writer {
   }
 
   copyFlatScratch(register: number): void {
-    for (const [i, half] of ['LO', 'HI'].entries()) {
-      const to = nameOf(register + i);
-      if (this.#target.flatScratch === 'sgprs') this.#text(`s_mov_b32 ${to}, flat_scratch_${half.toLowerCase()}`);
-      else this.#text(`s_getreg_b32 ${to}, hwreg(HW_REG_FLAT_SCR_${half})`);
-    }
+    this.#copyHalf('LO', nameOf(register));
+    this.#copyHalf('HI', nameOf(register + 1));
+  }
+
+  #copyHalf(half: 'LO' | 'HI', to: string): void {
+    if (this.#target.flatScratch === 'sgprs') this.#text(`s_mov_b32 ${to}, flat_scratch_${half.toLowerCase()}`);
+    else this.#text(`s_getreg_b32 ${to}, hwreg(HW_REG_FLAT_SCR_${half})`);
   }
 
   constant(register: number, constant: number): void {
@@ -187,7 +198,7 @@ class Writer {
   }
 
   /** Nothing is in VCC when a kernel begins. */
-  vectors({ first, dwords, ones }: KeptVectors, waveSize: 32 | 64): void {
+  vectors({ first, dwords, ones, flatScratch }: KeptVectors, waveSize: 32 | 64): void {
     const [exec, vcc] = waveSize === 32 ? ['exec_lo', 'vcc_lo'] : ['exec', 'vcc'];
     this.#text(`s_mov_b${waveSize} ${vcc}, ${exec}`, waveSize);
     this.#text(`s_mov_b${waveSize} ${exec}, -1`, waveSize);
@@ -196,6 +207,10 @@ class Writer {
     }
     this.#text(`s_mov_b${waveSize} ${exec}, ${vcc}`, waveSize);
     for (const { register, lane } of ones) this.#text(`v_writelane_b32 v${register}, 1, ${lane}`, waveSize);
+    for (const [lane, half] of flatScratch === undefined ? [] : (['LO', 'HI'] as const).entries()) {
+      this.#copyHalf(half, 'vcc_lo');
+      this.#text(`v_writelane_b32 v${flatScratch}, vcc_lo, ${lane}`, waveSize);
+    }
   }
 
   address(register: number, place: SymbolPlace): void {

@@ -1,6 +1,7 @@
 /** Private memory that payloads have in kernels that share functions: behind all that the application has. */
 import { alignUp } from '../../base/align.ts';
 import type { Kernel } from '../../codeobject/code-object.ts';
+import type { FlatScratchCopy } from '../machine/flat-scratch.ts';
 
 const ALIGNMENT_BYTES = 16;
 
@@ -10,7 +11,7 @@ export interface ScratchAccess {
   readonly isPossible: () => boolean;
   /** Whether code of the kernels writes FLAT_SCRATCH, which then is kept elsewhere as it is to be. */
   readonly isFlatScratchWritten: boolean;
-  readonly keepFlatScratch: () => number | undefined;
+  readonly keepFlatScratch: () => FlatScratchCopy | undefined;
 }
 
 export class ScratchArea {
@@ -19,7 +20,7 @@ export class ScratchArea {
   readonly #access: ScratchAccess;
   readonly #refusal: string | undefined;
   #sizeBytes = 0;
-  #flatScratch: number | undefined;
+  #flatScratch: FlatScratchCopy | undefined;
   #isKept = false;
 
   constructor(kernels: readonly Kernel[], access: ScratchAccess) {
@@ -48,13 +49,13 @@ export class ScratchArea {
   }
 
   /**
-   * SGPRs with the value for FLAT_SCRATCH; undefined where it has that value anyway. A text says why there
-   * are none.
+   * Where the value for FLAT_SCRATCH is; undefined where it has that value anyway. A text says why it is
+   * nowhere.
    */
-  flatScratch(): number | undefined | string {
+  flatScratch(): FlatScratchCopy | undefined | string {
     if (!this.#access.isFlatScratchWritten) return undefined;
     if (!this.#isKept) this.#flatScratch = this.#access.keepFlatScratch();
     this.#isKept = true;
-    return this.#flatScratch ?? 'no SGPRs are free for what FLAT_SCRATCH is to be';
+    return this.#flatScratch ?? 'no registers are free for what FLAT_SCRATCH is to be';
   }
 }

@@ -7,6 +7,14 @@ import { high, low, type PayloadBuilder, type Placeholder } from './payload-buil
 
 type Half = 'LO' | 'HI';
 
+/** Where a value for it is kept: two SGPRs from the first on, or lanes 0 and 1 of a VGPR. */
+export interface FlatScratchCopy {
+  readonly file: 'scalar' | 'vector';
+  readonly first: number;
+}
+
+export const copyKey = (copy: FlatScratchCopy | undefined): string => (copy ? `${copy.file} ${copy.first}` : 'none');
+
 export function readFlatScratch(b: PayloadBuilder, to: Placeholder, half: Half): void {
   if (b.code.target.flatScratch === 'sgprs') b.emit`s_mov_b32 ${to}, flat_scratch_${half.toLowerCase()}`;
   else b.emit`s_getreg_b32 ${to}, hwreg(HW_REG_FLAT_SCR_${half})`;
@@ -17,13 +25,20 @@ function writeFlatScratch(b: PayloadBuilder, from: Placeholder, half: Half): voi
   else b.emit`s_setreg_b32 hwreg(HW_REG_FLAT_SCR_${half}), ${from}`;
 }
 
-/** Gives it the value of two SGPRs; what it had before. */
-export function exchangeFlatScratch(b: PayloadBuilder, first: number): VirtualRegister {
+/** Gives it a value that is kept; what it had before. */
+export function exchangeFlatScratch(b: PayloadBuilder, { file, first }: FlatScratchCopy): VirtualRegister {
   const copy = b.scalar(2);
   readFlatScratch(b, low(copy), 'LO');
   readFlatScratch(b, high(copy), 'HI');
-  writeFlatScratch(b, `s${first}`, 'LO');
-  writeFlatScratch(b, `s${first + 1}`, 'HI');
+  for (const [i, half] of (['LO', 'HI'] as const).entries()) {
+    if (file === 'scalar') writeFlatScratch(b, `s${first + i}`, half);
+    else {
+      // By way of an SGPR: what a vector instruction writes is not at once there for memory instructions.
+      const value = b.scalar();
+      b.emit`v_readlane_b32 ${value}, ${`v${first}`}, ${i}`;
+      writeFlatScratch(b, value, half);
+    }
+  }
   return copy;
 }
 

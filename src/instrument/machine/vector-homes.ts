@@ -4,7 +4,7 @@
  */
 import type { WaitCounter } from '../../ir/effects.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
-import { exchangeFlatScratch, restoreFlatScratch } from './flat-scratch.ts';
+import { copyKey, exchangeFlatScratch, type FlatScratchCopy, restoreFlatScratch } from './flat-scratch.ts';
 import type { MachineInstruction, MachineItem, VirtualRegister } from './machine-code.ts';
 import { PayloadBuilder, part, type RegisterPart } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
@@ -15,8 +15,8 @@ export interface MemoryHome {
   readonly kind: 'memory';
   /** Of each lane's private memory, from here on. */
   readonly startBytes: number;
-  /** SGPRs with the value that FLAT_SCRATCH is to have, where the application may have another. */
-  readonly flatScratch: number | undefined;
+  /** The value that FLAT_SCRATCH is to have, where the application may have another. */
+  readonly flatScratch: FlatScratchCopy | undefined;
 }
 
 export type VectorHome = { readonly kind: 'accumulators' } | MemoryHome;
@@ -29,7 +29,7 @@ export const MEMORY_HOME_BYTES = DWORD_BYTES * MEMORY_HOME_DWORDS;
 const MAX_OFFSET = 4095;
 
 export const homeKey = (home: VectorHome | undefined): string =>
-  home?.kind === 'memory' ? `${home.startBytes} ${home.flatScratch}` : `${home?.kind}`;
+  home?.kind === 'memory' ? `${home.startBytes} ${copyKey(home.flatScratch)}` : `${home?.kind}`;
 
 interface KeepingOptions {
   readonly code: CodeContext;

@@ -5,6 +5,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Kernel } from '../../codeobject/code-object.ts';
 import { initialSgprs } from '../../codeobject/initial-sgprs.ts';
+import type { RegisterFile } from '../../ir/effects.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { VariablePlace } from '../dsl/global-memory.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
@@ -16,6 +17,7 @@ import {
   type PreambleRequest,
 } from '../kernel/preamble.ts';
 import { ScratchArea } from '../kernel/scratch-area.ts';
+import type { FlatScratchCopy } from '../machine/flat-scratch.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
 
@@ -46,6 +48,7 @@ export class PersistentRegisters {
   readonly #ones = new Map<bigint | undefined, { readonly register: number; readonly lane: number }[]>();
   #next: number;
   #nextVector: number;
+  #flatScratchVector: number | undefined;
   #isClosed = false;
 
   constructor(kernels: readonly KernelRegisters[], processor: string) {
@@ -67,7 +70,7 @@ export class PersistentRegisters {
     this.scratch = new ScratchArea(this.#kernels, {
       isPossible: () => !this.#isClosed && this.#canHave({ kept: this.#kept, usesScratch: true }),
       isFlatScratchWritten: kernels.some((each) => each.writesFlatScratch),
-      keepFlatScratch: () => this.#take({ kind: 'flat scratch', first: this.#next }),
+      keepFlatScratch: () => this.#keepFlatScratch(kernels),
     });
     this.launch = {
       get dispatchPacket() {
@@ -117,9 +120,9 @@ export class PersistentRegisters {
   }
 
   /** The first of two VGPRs that hold 0 in all lanes when a kernel begins; undefined where none are left. */
-  takeVectors(): number | undefined {
+  takeVectors(limit = this.#vectorEnd): number | undefined {
     const first = this.#nextVector;
-    if (this.#isClosed || first + PAIR > this.#vectorEnd) return undefined;
+    if (this.#isClosed || first + PAIR > limit) return undefined;
     this.#nextVector += PAIR;
     return first;
   }
@@ -138,7 +141,8 @@ export class PersistentRegisters {
     const usesScratch = this.scratch.isUsed;
     if (this.#kept.length === 0 && dwords === 0 && !usesScratch) return undefined;
     const ones = this.#ones.get(kernel.entryAddress) ?? [];
-    const request = { kept: this.#kept, usesScratch, ...(dwords > 0 && { vectors: { first, dwords, ones } }) };
+    const vectors = { first, dwords, ones, flatScratch: this.#flatScratchVector };
+    const request = { kept: this.#kept, usesScratch, ...(dwords > 0 && { vectors }) };
     const preamble = kernelPreamble(kernel, this.#processor, request);
     assert(typeof preamble === 'object', () => `what was taken can be set: ${preamble}`);
     return preamble;
@@ -163,15 +167,29 @@ export class PersistentRegisters {
     return known.get(value);
   }
 
+  /** Without it no point has private memory: where nothing else is left, it costs waves. */
+  #keepFlatScratch(kernels: readonly KernelRegisters[]): FlatScratchCopy | undefined {
+    const limits = (file: RegisterFile): readonly number[] =>
+      (['growable', 'most'] as const).map((limit) => Math.min(...kernels.map((each) => each[limit][file])));
+    for (const limit of [this.#end, ...limits('scalar')]) {
+      const first = this.#take({ kind: 'flat scratch', first: this.#next }, PAIR, limit);
+      if (first !== undefined) return { file: 'scalar', first };
+    }
+    for (const limit of [this.#vectorEnd, ...limits('vector')]) {
+      this.#flatScratchVector ??= this.takeVectors(limit);
+    }
+    return this.#flatScratchVector === undefined ? undefined : { file: 'vector', first: this.#flatScratchVector };
+  }
+
   #canHave(request: PreambleRequest): boolean {
     return this.#kernels.every((kernel) => typeof kernelPreamble(kernel, this.#processor, request) === 'object');
   }
 
   /** Pairs begin at an even number. */
-  #take(wanted: KeptValue, dwords = PAIR): number | undefined {
+  #take(wanted: KeptValue, dwords = PAIR, limit = this.#end): number | undefined {
     const first = Math.ceil(this.#next / dwords) * dwords;
     const end = first + dwords;
-    if (this.#isClosed || end > this.#end) return undefined;
+    if (this.#isClosed || end > limit) return undefined;
     this.#kept.push({ ...wanted, first });
     this.#next = end;
     return first;

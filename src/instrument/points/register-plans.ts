@@ -5,10 +5,12 @@ import type { Kernel } from '../../codeobject/code-object.ts';
 import type { RegisterRange } from '../../ir/effects.ts';
 import { overlaps } from '../../isa/amdgpu/effects/operand-ranges.ts';
 import { SGPR_FLAT_SCRATCH_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { ASSUMED_REGISTERS } from '../../lift/calling-convention.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
+import { flatScratchSetup } from '../kernel/flat-scratch-setup.ts';
 import type { Preamble } from '../kernel/preamble.ts';
 import type { ScratchArea } from '../kernel/scratch-area.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
@@ -72,7 +74,8 @@ export class RegisterPlans {
         const known = Number.isFinite(most) ? most : launched.granted[file];
         return isComplete ? known : Math.max(known, launched.granted[file]);
       });
-      const writesFlatScratch = !isComplete || [...inside].some(movesFlatScratch);
+      const setup = roots.flatMap((root) => [...flatScratchSetup(kernel, root)]);
+      const writesFlatScratch = !isComplete || [...inside].some((each) => movesFlatScratch(each, new Set(setup)));
       const own = { kernel, ...launched, used, writesFlatScratch };
       all.push(own);
       if (!isComplete) open.push(own);
@@ -192,9 +195,12 @@ function textOf({ scalar, vector, accumulator, reserved, memory = '' }: Register
 
 const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };
 
-function movesFlatScratch({ blocks }: LiftedFunction): boolean {
+/** `setup`: writes of what it is to be. */
+function movesFlatScratch({ blocks }: LiftedFunction, setup: ReadonlySet<AmdgpuStep>): boolean {
   return blocks.some(({ instructions }) =>
-    instructions.some(({ effects, instruction }) => {
+    instructions.some((step) => {
+      const { effects, instruction } = step;
+      if (setup.has(step)) return false;
       const { flatScratch } = instruction.target;
       const { writesState } = effects;
       if (flatScratch !== 'sgprs') return writesState.has('flatScratchLow') || writesState.has('flatScratchHigh');
