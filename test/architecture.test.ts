@@ -137,6 +137,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'loader/rpc': ['protocol', 'handlers', '.'],
   ptx: ['text', 'machine', 'rows', 'compile', '.'],
   profile: ['format', '.', 'reports', 'export'],
+  replay: ['format', 'dump', 'record', 'execute'],
   services: ['hostcall', '.'],
 };
 

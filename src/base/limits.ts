@@ -56,6 +56,8 @@ export const LIMITS = {
   ptxRange: 2 ** 22,
   /** Bytes that one compressed offload bundle may expand to. */
   decompressedBytes: 2 ** 30,
+  /** Records of one recording of a device (`.ireereplay`). */
+  replayRecords: 2 ** 24,
 } as const;
 
 /** Throws `LIMIT_EXCEEDED` when `value` is above the limit. */

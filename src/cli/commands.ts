@@ -28,6 +28,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/profile.ts')).profile,
   },
   {
+    name: 'replay',
+    summary: 'say what is in a recording of a HAL device',
+    load: async () => (await import('./commands/replay.ts')).replay,
+  },
+  {
     name: 'info',
     summary: 'show the agents: instruction sets, memory pools, limits',
     load: async () => (await import('./commands/info.ts')).info,

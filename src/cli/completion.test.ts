@@ -19,7 +19,7 @@ async function offered(line: string): Promise<string[]> {
 const hasBash = spawnSync('bash', ['-c', 'true']).status === 0;
 
 test('bash completes commands, options, choices and files', { skip: !hasBash && 'there is no bash' }, async () => {
-  assert.deepEqual(await offered('wavewright re'), ['readobj']);
+  assert.deepEqual(await offered('wavewright rea'), ['readobj']);
   assert.deepEqual(await offered('wavewright run --blocks-'), ['--blocks-x=', '--blocks-y=', '--blocks-z=']);
   assert.deepEqual(await offered('wavewright dispatch --format=j'), ['json']);
   assert.deepEqual(await offered('wavewright run --stdin=completion.test'), ['completion.test.ts']);

@@ -2,10 +2,13 @@
  * `.ireeprof` bundles, version 1.6: a header, then records with chunks of data (iree/hal/utils/profile_file.h
  * at IREE b42f44c0d9). The length in the header is 0 until the session ends.
  */
+import type { BundleTarget } from '../../base/bundle-target.ts';
 import { ByteReader } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { NO_ORDINAL } from './record-layout.ts';
+
+export type { BundleTarget };
 
 const MAGIC = 0x4650_5249;
 export const BUNDLE_VERSION = { major: 1, minor: 6 } as const;
@@ -159,13 +162,6 @@ function readRecord(
     payloadOffset,
   };
   return { record, next: start + recordBytes };
-}
-
-/** Where a bundle goes: bytes one behind the other, and the header once more at the end. */
-export interface BundleTarget {
-  append(bytes: Uint8Array): void;
-  /** Writes over the first bytes. */
-  restart(bytes: Uint8Array): void;
 }
 
 export class BundleWriter {

@@ -1,30 +1,14 @@
 /** Rows of reports: what iree-profile prints as JSON Lines, and tables of these for people. */
 
-export type ReportCell =
-  | string
-  | number
-  | bigint
-  | boolean
-  | null
-  | readonly ReportCell[]
-  | { readonly [key: string]: ReportCell };
+import { isJsonList, type JsonValue, jsonOf } from '../../base/json.ts';
+
+export { jsonOf };
+export type ReportCell = JsonValue;
 /** A row; 64-bit values are bigint. */
 export type ReportRow = { readonly type: string } & { readonly [key: string]: ReportCell };
 
 /** A number with so many digits behind the point at most, as iree-profile prints it. */
 export const rounded = (value: number, digits = 3): number => Number(value.toFixed(digits));
-
-/** JSON in which bigints are numbers with all their digits. */
-export function jsonOf(cell: ReportCell): string {
-  if (typeof cell === 'bigint') return cell.toString();
-  if (typeof cell !== 'object' || cell === null) return JSON.stringify(cell);
-  if (isList(cell)) return `[${cell.map(jsonOf).join(',')}]`;
-  const entries = Object.entries(cell).map(([key, value]) => `${JSON.stringify(key)}:${jsonOf(value)}`);
-  return `{${entries.join(',')}}`;
-}
-
-// `Array.isArray` does not tell read-only arrays from objects.
-const isList = (cell: object): cell is readonly ReportCell[] => Array.isArray(cell);
 
 export const jsonLines = (rows: Iterable<ReportRow>): string => [...rows].map((row) => `${jsonOf(row)}\n`).join('');
 
@@ -34,7 +18,7 @@ export type Columns = Readonly<Record<string, readonly string[]>>;
 const cellText = (cell: ReportCell): string => {
   if (typeof cell === 'string') return cell;
   if (cell === 0xffff_ffff) return '-';
-  return typeof cell === 'object' && cell !== null && isList(cell) ? cell.map(cellText).join('x') : jsonOf(cell);
+  return typeof cell === 'object' && cell !== null && isJsonList(cell) ? cell.map(cellText).join('x') : jsonOf(cell);
 };
 
 /** Rows of one type that follow each other are a table, if the type has columns. */
