@@ -10,6 +10,7 @@ import type { Exit, FlatBlock } from './flatten.ts';
 import { type BlockAddress, type FunctionRegister, type Lir, lir, type RegisterGuard } from './lir.ts';
 import { codeOrder } from './order.ts';
 import { guardOf, type SelectionParts, selectCode } from './select.ts';
+import { withStackAccesses } from './stack-addresses.ts';
 import { type ScalarPlaces, type SelectedBlock, uniformRegisters, withScalars } from './uniform.ts';
 
 const NO_SCALARS: ScalarPlaces = new Map();
@@ -70,7 +71,7 @@ export interface BodyParts extends SelectionParts {
 }
 
 export function linearize(parts: BodyParts, blocks: readonly FlatBlock[]): LinearCode {
-  const selected = blocks.map((block) => selectedBlock(parts, block));
+  const selected = withStackAccesses(blocks.map((block) => selectedBlock(parts, block)));
   const [start, ...others] = selected;
   const whole = [{ ...start!, code: [...parts.prologue, ...start!.code] }, ...others];
   // Functions that are called know nothing of the scalars of their callers.

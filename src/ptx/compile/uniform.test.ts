@@ -1,8 +1,7 @@
 /** Which registers of kernels are scalars, and what that makes of branches. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PtxStepReader } from '../step.ts';
-import { compilePtx } from './module.ts';
+import { stepsOf } from './compiled-code.test-support.ts';
 
 /** Instructions of a kernel `k(.u64 out, .u32 n)`, with the files of their operands: `add.s32 s v`. */
 function codeOf(body: string): string[] {
@@ -19,22 +18,10 @@ function codeOf(body: string): string[] {
 ${body}
 }
 `;
-  const { bytes, functions } = compilePtx(text, 'k.ptx');
-  const code = new DataView(Uint8Array.from(bytes).buffer);
-  const reader = new PtxStepReader();
-  const lines: string[] = [];
-  const { offset, sizeBytes } = functions[0]!;
-  for (let at = offset; at < offset + sizeBytes; ) {
-    const step = reader.step(code, at);
-    if (typeof step === 'string') {
-      at += 4;
-      continue;
-    }
+  return stepsOf(text).map((step) => {
     const files = step.operands.map((each) => (each.kind === 'register' ? each.file[0] : 'c'));
-    lines.push([step.text().split(' ')[0], ...files].join(' '));
-    at += step.sizeBytes;
-  }
-  return lines;
+    return [step.text().split(' ')[0], ...files].join(' ');
+  });
 }
 
 const COUNTED = `
