@@ -5,6 +5,7 @@ import type { PcCount } from '../../src/device/statistics.ts';
 import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
 import { type InstructionClass, instructionClass } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../src/isa/amdgpu/step.ts';
+import type { Step } from '../../src/isa.ts';
 import { CodeImage } from '../../src/lift/code-image.ts';
 import { LoadedImage } from '../../test/loaded-image.test-support.ts';
 import type { Workload } from './workloads.ts';
@@ -35,14 +36,23 @@ export interface Execution {
   stepAt(address: number): AmdgpuStep;
 }
 
-/** Runs a workload from other bytes; `observer` is told as it would be of any launch. */
+export interface ExecutionOptions {
+  /** Told as it would be of any launch. */
+  readonly observer?: LaunchObserver | undefined;
+  /** Instructions, by image address, that take no part in the turns of waves: on the reference executor. */
+  readonly isFree?: ((address: number) => boolean) | undefined;
+}
+
+/** Runs a workload from other bytes. */
 export function execute(
   { processor, kernel, image, launch }: Workload,
   bytes: Uint8Array,
-  observer?: LaunchObserver,
+  { observer, isFree }: ExecutionOptions = {},
 ): Execution {
   const loaded = new LoadedImage(observer);
-  using runner = new KernelRunner({ processor, countsPcs: true }, loaded);
+  const turns = isFree && ({ isFree: ({ offset }: Step) => isFree(loaded.addressOfOffset(offset)) } as const);
+  const watched = turns && ({ executor: 'reference', observer: turns } as const);
+  using runner = new KernelRunner({ processor, countsPcs: true, ...watched }, loaded);
   const output = runner
     .prepare({ ...image, bytes }, kernel, launch)()
     .output.slice();

@@ -28,6 +28,8 @@ export interface Variant {
   readonly name: string;
   /** Kernels that execute more instructions, each counted once, would take too long. */
   readonly mostInstructions?: number;
+  /** Whether it says at which addresses accesses are. */
+  readonly isTrace?: boolean;
   /** Undefined where the kernel cannot be rewritten so. */
   rewrite(workload: Workload): Promise<Rewritten | undefined>;
 }
@@ -38,13 +40,14 @@ const MEASURED_TOOLS: readonly MeasuredTool[] = [
   { name: 'instruction-count:level=wave', tool: 'instruction-count', options: 'level=wave' },
   { name: 'opcode-histogram', tool: 'opcode-histogram', options: 'level=thread' },
   { name: 'block-count', tool: 'block-count', options: 'level=thread' },
-  { name: 'memory-trace', tool: 'memory-trace', options: 'file=trace' },
+  { name: 'memory-trace', tool: 'memory-trace', options: 'file=trace', isTrace: true },
 ];
 
 interface MeasuredTool {
   readonly name: string;
   readonly tool: string;
   readonly options: string;
+  readonly isTrace?: boolean;
 }
 
 const relayout: Variant = {
@@ -99,8 +102,8 @@ const saving: Variant = {
   },
 };
 
-const toolVariant = ({ name, tool, options }: MeasuredTool): Variant => ({
-  name,
+const toolVariant = ({ name, tool, options, isTrace = false }: MeasuredTool): Variant => ({
+  ...{ name, isTrace },
   rewrite: async ({ image, kernel }) => inSession(image, await chooseTool(`${tool}:${optionsFor(kernel, options)}`)),
 });
 
@@ -109,8 +112,8 @@ const MOST_COMPILED = 600;
 const COMPILED_TOOLS = MEASURED_TOOLS.filter(({ tool }) => tool !== 'opcode-histogram');
 
 /** The same by hooks that clang compiled. */
-const compiledVariant = (way: Way, { name, tool, options }: MeasuredTool): Variant => ({
-  name: `${name} ${way}`,
+const compiledVariant = (way: Way, { name, tool, options, isTrace = false }: MeasuredTool): Variant => ({
+  ...{ name: `${name} ${way}`, isTrace },
   mostInstructions: MOST_COMPILED,
   rewrite: async ({ image, kernel }) => inSession(image, useTool(compiledTool(tool, way), optionsFor(kernel, options))),
 });
