@@ -3,7 +3,6 @@ import { EM_CUDA } from '../codeobject/elf-flags.ts';
 import type { Device } from '../device/device.ts';
 import { elfMachine, isElf } from '../elf/header.ts';
 import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
-import { AmdgpuProgram } from './amdgpu-program.ts';
 import type { LoadedProgram } from './loaded-program.ts';
 
 export interface ProgramLoadOptions {
@@ -17,9 +16,12 @@ export interface ProgramLoadOptions {
 export async function loadProgram(bytes: Uint8Array, options: ProgramLoadOptions): Promise<LoadedProgram> {
   const { device, name, observer } = options;
   const isCubin = elfMachine(bytes) === EM_CUDA;
-  // Not everybody needs PTX, which takes a while to load.
+  // What serves one kind of code takes a while to load, and a program is of one kind.
   if (!isCubin && (isElf(bytes) || !(await import('../ptx/text/recognize.ts')).isPtxText(bytes))) {
-    if (!device.driver) return new AmdgpuProgram(device, bytes, name, observer);
+    if (!device.driver) {
+      const { AmdgpuProgram } = await import('./amdgpu-program.ts');
+      return new AmdgpuProgram(device, bytes, name, observer);
+    }
     throw new WavewrightError('BAD_INPUT', `no PTX and no cubin, which ${device.name} runs`, { file: name });
   }
   const code = isCubin ? 'a cubin' : 'PTX';
