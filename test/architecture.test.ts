@@ -58,6 +58,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'hal-drivers': ['base', 'codeobject', 'isa', 'device', 'hal', 'devices/emulated'],
   profile: ['base', 'hal'],
   replay: ['base', 'hal'],
+  report: ['base', 'profile'],
 };
 
 /** Outermost folders: they may import everything below them, and nothing may import them. */
@@ -93,6 +94,7 @@ const NO_NODE = [
   'kernels',
   'loader',
   'hal',
+  'report',
 ];
 
 /** Imports that break the rules and wait for repair, as `FILE -> TARGET`. Entries may only be removed. */

@@ -5,8 +5,6 @@ import { parseArguments } from './arguments/options.ts';
 import { didYouMean } from './arguments/suggest.ts';
 import { errorJson, reportError, warn } from './text/report.ts';
 
-const { readFileSync } = process.getBuiltinModule('node:fs');
-
 /**
  * Runs one command line (without the program's own name) and resolves to the exit status. Errors are reported
  * on `context.stderr`, never thrown.
@@ -37,7 +35,7 @@ async function perform(
       return ERROR_CODES.USAGE.exit;
     case '--version':
     case '-V':
-      context.stdout(`wavewright ${packageVersion()}\n`);
+      context.stdout(`wavewright ${(await import('./process/package-version.ts')).packageVersion()}\n`);
       return 0;
     case '--help':
     case '-h':
@@ -80,9 +78,4 @@ function find(commands: readonly CommandRow[], name: string): CommandRow {
   throw new WavewrightError('USAGE', what, {
     hint: didYouMean(name, known) ?? '`wavewright --help` lists the commands',
   });
-}
-
-function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  return String((manifest as { version: string }).version);
 }

@@ -64,6 +64,15 @@ test('a trace of Perfetto and a database are files', async () => {
   );
 });
 
+test('a page is a file that holds all it needs', async () => {
+  const page = path.join(folder, 'vadd.html');
+  const { status, stdout, stderr } = await profile('html', FILE, '-o', page);
+  assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: '', stderr: '' });
+  const text = readFileSync(page, 'utf8');
+  assert.match(text, /^<!doctype html>\n/);
+  assert.doesNotMatch(text.replace(/<script type="module">[\s\S]*?<\/script>/, ''), /(?:src|href)=|https?:/);
+});
+
 test('statistics are printed from a file, or at the end of a run', async () => {
   const printed = await run('--print_device_statistics');
   assert.match(printed.stdout, /\n\nIREE HAL device statistics:\n {2}aggregate_rows=2\n {2}dispatch_export_total=\d/);
@@ -120,6 +129,7 @@ test('what is wrong is said', async () => {
   await failing(['profile', 'sumary', FILE], 2, /unknown verb 'sumary'[\s\S]*summary/);
   await failing(['profile', 'export', FILE], 2, /export needs one of --format=ireeperf-jsonl/);
   await failing(['profile', 'export', FILE, '--format=perfetto'], 2, /this format needs a file: --output=FILE/);
+  await failing(['profile', 'html', FILE], 2, /html needs a file: --output=FILE/);
   await failing(['profile', 'queue', FILE, '--format=ireeperf-jsonl'], 2, /one of export/);
   await failing(['profile', 'summary', VADD], 3, /is not the magic number of a profile/);
   const cut = path.join(folder, 'cut.ireeprof');

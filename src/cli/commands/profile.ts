@@ -59,7 +59,7 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
   },
   cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile) }),
 };
-const VERBS = [...Object.keys(REPORTS), 'export'];
+const VERBS = [...Object.keys(REPORTS), 'export', 'html'];
 
 type Export = (profile: Profile, output: string, stdout: (text: string) => void) => Promise<void>;
 
@@ -88,14 +88,26 @@ const EXPORTS = {
 } as const satisfies Readonly<Record<string, Export>>;
 const EXPORT_FORMATS = ['ireeperf-jsonl', 'perfetto', 'sqlite'] as const satisfies readonly (keyof typeof EXPORTS)[];
 
-function fileNamed(output: string): string {
+function fileNamed(output: string, what = 'this format'): string {
   if (output !== '-') return output;
-  throw usage('this format needs a file: --output=FILE');
+  throw usage(`${what} needs a file: --output=FILE`);
+}
+
+/** Writes the page of `profile html`. */
+async function writePage(profile: Profile, output: string): Promise<void> {
+  const file = fileNamed(output, 'html');
+  const [{ reportPage }, { packageVersion }] = await Promise.all([
+    import('../../report/page.ts'),
+    import('../process/package-version.ts'),
+  ]);
+  const page = await reportPage(profile, { madeBy: `wavewright ${packageVersion()}` });
+  writeOutput(file, new TextEncoder().encode(page));
 }
 
 /** What is in a profile. */
 export const profile = defineCommand({
   operands: { usage: `${VERBS.join('|')} FILE`, min: 2, max: 2 },
+  singleDash: true,
   options: {
     format: {
       kind: 'choice',
@@ -115,7 +127,7 @@ export const profile = defineCommand({
       aliases: ['counter_samples'],
       description: 'counter: each sample, too',
     },
-    output: { kind: 'text', placeholder: 'FILE', default: '-', description: 'export: where to' },
+    output: { kind: 'text', aliases: ['o'], placeholder: 'FILE', default: '-', description: 'export, html: where to' },
   },
   formats: {
     text: 'for people',
@@ -125,6 +137,7 @@ export const profile = defineCommand({
     sqlite: 'a database with a table for each type of record',
   },
   notes: [
+    'html writes one page that needs no network: timeline, kernels, memory, statistics.',
     'FILE is a profile of a HAL device (.ireeprof 1.6), of ours or of IREE. --id is that of an event (dispatch, memory), an executable, a command buffer',
     'or a submission (queue).',
     'Example: wavewright hal run vadd.co ... --device-profiling-output=vadd.ireeprof && wavewright profile dispatch vadd.ireeprof',
@@ -142,6 +155,10 @@ export const profile = defineCommand({
       import('../../profile/reports/rows.ts'),
     ]);
     const read = Profile.read(readInput(file!, 'a profile'), file!);
+    if (verb === 'html') {
+      await writePage(read, output);
+      return 0;
+    }
     if (exportFormat !== undefined) {
       await EXPORTS[exportFormat](read, output, stdout);
       return 0;

@@ -4,6 +4,7 @@
  * Names of tracks are those of IREE's renderer.
  */
 import { NO_ORDINAL } from '../format/record-layout.ts';
+import { SliceLanes } from '../lanes.ts';
 import type { Profile } from '../profile.ts';
 import { interchangeRows } from '../reports/interchange.ts';
 import { jsonOf, type ReportCell } from '../reports/rows.ts';
@@ -161,12 +162,10 @@ class TraceBuilder {
 
   /** Each slice goes into the first lane that is free then. */
   #writeFamily(key: string, { parent, rank, name, slices }: LaneFamily): void {
-    const ends: bigint[] = [];
+    const lanes = new SliceLanes();
     slices.sort((one, other) => (one.start < other.start ? -1 : one.start > other.start ? 1 : 0));
     for (const { start, end, name: text, row, flows } of slices) {
-      const free = ends.findIndex((each) => each <= start);
-      const lane = free < 0 ? ends.length : free;
-      ends[lane] = end;
+      const lane = lanes.place(start, end);
       const laneName = lane === 0 ? name : `${name} lane ${lane}`;
       const track = this.#writer.track(`${key} ${lane}`, laneName, { parent, rank: rank + lane });
       this.#writer.event(start, track, 'begin', (event) => {

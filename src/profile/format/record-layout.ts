@@ -263,29 +263,43 @@ export class RecordLayout<
    */
   *decode(payload: Uint8Array, fileOffset = 0): Generator<RecordOf<this>> {
     const view = viewOf(payload);
-    const fail = (what: string, at: number): never => {
-      throw new WavewrightError('BAD_INPUT', what, { section: this.contentType, offset: fileOffset + at });
-    };
-    for (let at = 0; at < payload.length; ) {
-      const left = payload.length - at;
-      if (left < this.sizeBytes) fail(`a record of ${left} bytes, expected at least ${this.sizeBytes}`, at);
-      const lengthBytes = view.getUint32(at, true);
-      if (lengthBytes < this.sizeBytes || lengthBytes > left) {
-        fail(`a record of ${lengthBytes} bytes, expected ${this.sizeBytes} to ${left}`, at);
-      }
+    for (const at of this.places(payload, fileOffset)) {
       const record: Record<string, unknown> = {};
       for (const { name, offset, count, get } of this.#fixed) record[name] = get(view, at + offset, count);
-      let [next, end] = [at + this.sizeBytes, at + lengthBytes];
+      let [next, end] = [at + this.sizeBytes, at + view.getUint32(at, true)];
       for (const { name, offset, isFollowing, isWide, width, get } of this.#tails) {
         if (isFollowing) [next, end] = [end, payload.length];
         const count = isWide ? Number(view.getBigUint64(at + offset, true)) : view.getUint32(at + offset, true);
-        if (count * width > end - next) fail(`a ${name} of ${count * width} bytes, ${end - next} are left`, next);
+        if (count * width > end - next) {
+          this.#fail(`a ${name} of ${count * width} bytes, ${end - next} are left`, fileOffset + next);
+        }
         record[name] = get(payload.subarray(next, next + count * width));
         next += count * width;
       }
       // reason: each field of the table was read as the kind that the table says
       yield record as RecordOf<this>;
-      at = end;
     }
+  }
+
+  /** Where the records of a chunk's payload begin in it. Throws BAD_INPUT as `decode` does. */
+  *places(payload: Uint8Array, fileOffset = 0): Generator<number> {
+    const view = viewOf(payload);
+    const hasFollowing = this.#tails.some(({ isFollowing }) => isFollowing);
+    for (let at = 0; at < payload.length; ) {
+      const left = payload.length - at;
+      if (left < this.sizeBytes) {
+        this.#fail(`a record of ${left} bytes, expected at least ${this.sizeBytes}`, fileOffset + at);
+      }
+      const lengthBytes = view.getUint32(at, true);
+      if (lengthBytes < this.sizeBytes || lengthBytes > left) {
+        this.#fail(`a record of ${lengthBytes} bytes, expected ${this.sizeBytes} to ${left}`, fileOffset + at);
+      }
+      yield at;
+      at = hasFollowing ? payload.length : at + lengthBytes;
+    }
+  }
+
+  #fail(what: string, offset: number): never {
+    throw new WavewrightError('BAD_INPUT', what, { section: this.contentType, offset });
   }
 }

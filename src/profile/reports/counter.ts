@@ -21,7 +21,7 @@ type CounterSet = RecordOf<typeof COUNTER_SETS>;
 type Counter = RecordOf<typeof COUNTERS>;
 
 /** By their numbers. */
-const UNITS: readonly string[] = ['none', 'count', 'cycles', 'bytes'];
+export const COUNTER_UNITS: readonly string[] = ['none', 'count', 'cycles', 'bytes'];
 
 /** A value of a sample: that of one counter, which may have several parts. */
 interface CountedValue {
@@ -110,7 +110,7 @@ const counterRow = (counter: Counter): ReportRow => ({
   counter_ordinal: counter.counterOrdinal,
   physical_device_ordinal: counter.physicalDeviceOrdinal,
   flags: counter.flags,
-  unit: UNITS[counter.unit] ?? 'unknown',
+  unit: COUNTER_UNITS[counter.unit] ?? 'unknown',
   unit_value: counter.unit,
   sample_value_offset: counter.sampleValueOffset,
   sample_value_count: counter.sampleValueCount,
@@ -125,7 +125,7 @@ const counterCells = ({ set, counter }: CountedValue) => ({
   counter_ordinal: counter.counterOrdinal,
   counter: counter.name,
   block: counter.block,
-  unit: UNITS[counter.unit] ?? 'unknown',
+  unit: COUNTER_UNITS[counter.unit] ?? 'unknown',
 });
 
 const scopeCells = ({ scope }: Sample) => ({ scope: COUNTER_SCOPES[scope] ?? 'unknown', scope_value: scope });

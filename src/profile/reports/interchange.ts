@@ -43,7 +43,7 @@ type Cells = Readonly<Record<string, ReportCell>>;
 type AnyRecord = Readonly<Record<string, unknown>>;
 
 /** `physicalDeviceOrdinal` as `physical_device_ordinal`. */
-const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The fields of a record; bytes and metrics are left to who knows what they are. */
 export function fieldCells(layout: RecordLayout, record: AnyRecord): Record<string, ReportCell> {

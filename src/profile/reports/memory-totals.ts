@@ -56,6 +56,16 @@ export class Balance {
     return this.#bytes !== 0n;
   }
 
+  /** That are open now. */
+  get bytes(): bigint {
+    return this.#bytes;
+  }
+
+  /** That were open at most. */
+  get highBytes(): bigint {
+    return this.#highBytes;
+  }
+
   open(bytes: bigint): void {
     this.#count++;
     this.#bytes += bytes;
