@@ -4,6 +4,7 @@
  * tells.
  */
 import { followingOffset } from '../ir/step.ts';
+import type { Program } from '../ir/types.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { CodeImage } from './code-image.ts';
@@ -115,27 +116,45 @@ function extendsSign(step: AmdgpuStep, register: number): boolean {
 const SAMPLES = [0, 0x7fff_fff0, -0x8000_0000, -1, 0x1234_5678];
 const NO_CONTEXT = { pc: 0n, readConstant: () => undefined };
 
+/** By what instructions do, without and with the carry: whether that is an addition. */
+const additions = new WeakMap<Program, Map<boolean, boolean>>();
+
 /**
  * Whether an instruction adds a constant to a register, and SCC where `withCarry`, and leaves the carry in
  * SCC.
  */
 function adds(step: AmdgpuStep, register: number, withCarry: boolean): boolean {
-  const { instruction } = step;
+  const { instruction, meaning } = step;
   const { operands } = instruction.row;
-  const constant = addend(instruction);
-  if (constant === undefined || operands.length !== 3) return false;
+  if (!meaning || operands.length !== 3 || addend(instruction) === undefined) return false;
   const isThere = (index: number): boolean => {
     const operand = instruction.operand(index);
     return operand.kind === 'scalar' && operand.register === register && instruction.dwords(index) === 1;
   };
   const places = [...operands.keys()].filter(isThere).map((index) => instruction.access(index));
   if (places.toSorted().join() !== 'read,write') return false;
+  const known = additions.get(meaning) ?? new Map<boolean, boolean>();
+  additions.set(meaning, known);
+  let isAddition = known.get(withCarry);
+  if (isAddition === undefined) {
+    isAddition = SAMPLES.every((constant) => addsConstant(step, register, { withCarry, constant }));
+    known.set(withCarry, isAddition);
+  }
+  return isAddition;
+}
+
+/** The same of one constant in place of the instruction's. */
+function addsConstant(
+  step: AmdgpuStep,
+  register: number,
+  { withCarry, constant }: { readonly withCarry: boolean; readonly constant: number },
+): boolean {
+  const state = new ScalarState();
   return SAMPLES.every((sample) =>
     [0, 1].every((scc) => {
-      const state = new ScalarState();
       state.registers[register] = sample;
       state.scc = scc;
-      evaluateUniform(step, state, NO_CONTEXT);
+      evaluateUniform(step, state, { ...NO_CONTEXT, constant });
       const sum = (sample >>> 0) + (constant >>> 0) + (withCarry ? scc : 0);
       return state.registers[register] === (sum | 0) && state.scc === (sum >= 2 ** 32 ? 1 : 0);
     }),

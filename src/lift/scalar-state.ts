@@ -124,6 +124,8 @@ export interface ScalarContext {
   readConstant(address: bigint): number | undefined;
   /** The halves of a pointer to code that is read somewhere behind an address that the code has made. */
   readTable?(base: number): PointerHalves | undefined;
+  /** Stands in place of all constants that the instruction names. */
+  readonly constant?: number;
 }
 
 export type PointerHalves = readonly [low: number | undefined, high: number | undefined];
@@ -274,11 +276,12 @@ class Evaluation {
   readonly #state: ScalarState;
   readonly #context: ScalarContext;
   readonly #results: (Evaluated | undefined)[] = [];
-  readonly #loads = new Map<number, readonly (number | undefined)[]>();
+  /** Few instructions have any of these. */
+  #loads: Map<number, readonly (number | undefined)[]> | undefined;
   /** Of values with 64 bits whose halves cannot be one number. */
-  readonly #halves = new Map<number, PointerHalves>();
+  #halves: Map<number, PointerHalves> | undefined;
   /** Of values with 64 bits that are addresses behind one that the code has made. */
-  readonly #bases = new Map<number, number>();
+  #bases: Map<number, number> | undefined;
   #jump: Jump | undefined;
 
   constructor(instruction: Instruction, state: ScalarState, context: ScalarContext) {
@@ -288,13 +291,12 @@ class Evaluation {
     this.#context = context;
   }
 
-  run(program: Program): Jump | undefined {
-    for (const value of program.values) this.#results[value.id] = this.#evaluate(value);
+  run({ values }: Program): Jump | undefined {
+    for (let i = 0; i < values.length; i++) this.#results[values[i]!.id] = this.#evaluate(values[i]!);
     return this.#jump;
   }
 
   #evaluate({ id, leaf, args, type }: Value): Evaluated | undefined {
-    const known = args.map((arg) => this.#results[arg.id]);
     const state = this.#state;
     switch (leaf.kind) {
       case 'const':
@@ -307,43 +309,63 @@ class Evaluation {
         return this.#context.pc;
       case 'nextPc':
         return this.#context.pc + BigInt(this.#instruction.sizeBytes);
-      case 'pure': {
-        if (state.notes) return this.#withNotes(id, leaf.op, args, type === 'i64');
-        return known.includes(undefined) || known.some(isOpaque) ? undefined : compute(leaf.op, known);
-      }
+      case 'pure':
+        return this.#pure(id, leaf.op, args, type === 'i64');
       case 'load': {
         const dwords = this.#load(args[0]!, leaf);
+        this.#loads ??= new Map();
         this.#loads.set(id, dwords);
         return dwords[0];
       }
       case 'loaded':
-        return this.#loads.get(args[0]!.id)?.[leaf.index];
+        return this.#loads?.get(args[0]!.id)?.[leaf.index];
       case 'setOperand':
-        this.#write(leaf.at.operand, leaf.at.dword, known[0], known.length > 1);
+        this.#write(leaf.at.operand, leaf.at.dword, this.#resultOf(args[0]), args.length > 1);
         return undefined;
-      case 'setState':
-        if (leaf.slot === 'scc') state.scc = known[0] === undefined ? undefined : Number(known[0]);
+      case 'setState': {
+        const value = this.#resultOf(args[0]);
+        if (leaf.slot === 'scc') state.scc = value === undefined ? undefined : Number(value);
         else for (const register of STATE_REGISTERS[leaf.slot] ?? []) state.registers[register] = undefined;
         return undefined;
+      }
       case 'readLane':
-        return this.#lanesOf(leaf.at)?.get(Number(known[0]));
+        return this.#lanesOf(leaf.at)?.get(Number(this.#resultOf(args[0])));
       case 'writeLane':
-        this.#writeLane(leaf.at, known[0], known[1]);
+        this.#writeLane(leaf.at, this.#resultOf(args[0]), this.#resultOf(args[1]));
         return undefined;
       case 'jump':
-        this.#jump = { target: known[0] as bigint | undefined, isTaken: undefined };
+        this.#jump = { target: this.#resultOf(args[0]) as bigint | undefined, isTaken: undefined };
         return undefined;
-      case 'branch':
-        this.#jump = { target: undefined, isTaken: known[0] === undefined ? undefined : Boolean(known[0]) };
+      case 'branch': {
+        const value = this.#resultOf(args[0]);
+        this.#jump = { target: undefined, isTaken: value === undefined ? undefined : Boolean(value) };
         return undefined;
+      }
       default:
         return undefined;
     }
   }
 
+  #resultOf(value: Value | undefined): Evaluated | undefined {
+    return value && this.#results[value.id];
+  }
+
+  #pure(id: number, op: OpName, args: readonly Value[], isWide: boolean): Evaluated | undefined {
+    const values: (Evaluated | undefined)[] = [];
+    let [areKnown, isAnyOpaque] = [true, false];
+    for (let i = 0; i < args.length; i++) {
+      const value = this.#results[args[i]!.id];
+      values.push(value);
+      areKnown &&= value !== undefined;
+      isAnyOpaque ||= isOpaque(value);
+    }
+    if (areKnown && !isAnyOpaque && !this.#bases) return compute(op, values);
+    return this.#state.notes ? this.#withNotes(id, op, args, values, isWide) : undefined;
+  }
+
   #load(address: Value, { dwords, sizeBytes }: Extract<Leaf, { kind: 'load' }>): readonly (number | undefined)[] {
     const at = this.#results[address.id];
-    const base = this.#bases.get(address.id);
+    const base = this.#bases?.get(address.id);
     const anywhere = base === undefined ? undefined : this.#context.readTable?.(base);
     return Array.from({ length: dwords }, (_, i) => {
       if (sizeBytes % 4 !== 0) return undefined;
@@ -352,21 +374,27 @@ class Evaluation {
   }
 
   /** As an operation on numbers, but that notes are kept where they still hold. */
-  #withNotes(id: number, op: OpName, args: readonly Value[], isWide: boolean): Evaluated | undefined {
-    const raw = args.map((arg) => this.#results[arg.id]);
+  #withNotes(
+    id: number,
+    op: OpName,
+    args: readonly Value[],
+    raw: readonly (Evaluated | undefined)[],
+    isWide: boolean,
+  ): Evaluated | undefined {
     const bases = args.map((arg, i) => this.#baseOf(arg, raw[i]));
     const values = raw.map((value) => this.#plain(value));
     const result = values.includes(undefined) ? this.#chosen(id, op, args, raw) : compute(op, values);
     const base = bases.some((each) => each !== undefined) ? baseOfResult(op, bases, values) : undefined;
     if (base === undefined) return result;
     if (!isWide) return this.#state.notes!.based(base, result === undefined ? undefined : Number(result) | 0);
+    this.#bases ??= new Map();
     this.#bases.set(id, base);
     return result;
   }
 
   #baseOf({ id }: Value, raw: Evaluated | undefined): number | undefined {
     const note = typeof raw === 'number' ? this.#state.notes!.noteOf(raw) : undefined;
-    return note?.kind === 'based' ? note.base : this.#bases.get(id);
+    return note?.kind === 'based' ? note.base : this.#bases?.get(id);
   }
 
   #plain(raw: Evaluated | undefined): Evaluated | undefined {
@@ -385,19 +413,24 @@ class Evaluation {
     const notes = this.#state.notes!;
     const [first, a, b] = raw;
     if (op === 'i32.select') return notes.either(numberOf(a), numberOf(b));
-    if (op === 'i64.pack') this.#halves.set(id, [numberOf(first), numberOf(a)]);
+    if (op === 'i64.pack') this.#setHalves(id, [numberOf(first), numberOf(a)]);
     else if (op === 'i64.low') return this.#halvesOf(args[0]!)[0];
     else if (op === 'i64.high') return this.#halvesOf(args[0]!)[1];
     else if (op === 'i64.select') {
       const [one, other] = [this.#halvesOf(args[1]!), this.#halvesOf(args[2]!)];
-      this.#halves.set(id, [notes.either(one[0], other[0]), notes.either(one[1], other[1])]);
+      this.#setHalves(id, [notes.either(one[0], other[0]), notes.either(one[1], other[1])]);
     }
     return undefined;
   }
 
+  #setHalves(id: number, halves: PointerHalves): void {
+    this.#halves ??= new Map();
+    this.#halves.set(id, halves);
+  }
+
   #halvesOf({ id }: Value): PointerHalves {
     const value = this.#results[id];
-    if (typeof value !== 'bigint') return this.#halves.get(id) ?? [undefined, undefined];
+    if (typeof value !== 'bigint') return this.#halves?.get(id) ?? [undefined, undefined];
     return [numberOf(compute('i64.low', [value])), numberOf(compute('i64.high', [value]))];
   }
 
@@ -428,7 +461,9 @@ class Evaluation {
   #read(index: number, dword: number): number | undefined {
     if (this.#instruction.row.operands[index]!.relative !== undefined) return undefined;
     const operand = this.#operands[index]!;
-    if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword)));
+    if (operand.kind === 'constant') {
+      return this.#context.constant ?? Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword)));
+    }
     if (operand.kind === 'vector' && !operand.accumulator) return this.#state.vectors.get(operand.register + dword);
     return operand.kind === 'scalar' ? this.#state.registers[operand.register + dword] : undefined;
   }
