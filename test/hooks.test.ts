@@ -11,7 +11,7 @@ import { evaluateHook, type HookState } from '../src/instrument/dsl/evaluate-hoo
 import type { HookBuilder } from '../src/instrument/dsl/hook.ts';
 import type { PayloadItem } from '../src/instrument/layout/payload-code.ts';
 import { Allocator, type PayloadAllocation } from '../src/instrument/machine/allocate.ts';
-import type { PointState, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
+import { NOTHING_IN_FLIGHT, type PointState, type RegisterPlan } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { Lockstep, type Outcome, randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { wordsOf } from './payload-words.test-support.ts';
@@ -51,7 +51,7 @@ function randomPoint(random: Random): PointState {
   return {
     live: { active: anySet(128) | rows(), inactive: rows() },
     isSccLive: (random() & 1) === 1,
-    ...{ inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
+    ...{ inFlight: NOTHING_IN_FLIGHT, unknownInFlight: new Set(), gprIndexing: false },
   };
 }
 

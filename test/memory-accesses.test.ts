@@ -5,7 +5,7 @@ import { WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
 import { accessesOfLanes, type CodeAccess, placeIn } from '../src/instrument/dsl/memory-accesses.ts';
 import { Allocator } from '../src/instrument/machine/allocate.ts';
-import type { PointState } from '../src/instrument/machine/register-plan.ts';
+import { NOTHING_IN_FLIGHT, type PointState } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { assembleInstruction } from '../src/isa/amdgpu/text/assembler/assemble.ts';
 import { Lockstep, randomGenerator } from './lockstep/lockstep.test-support.ts';
@@ -14,7 +14,7 @@ import { wordsOf } from './payload-words.test-support.ts';
 const BASE = 60;
 const NOTHING_LIVE: PointState = {
   live: { active: 0n, inactive: 0n },
-  ...{ isSccLive: false, inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
+  ...{ isSccLive: false, inFlight: NOTHING_IN_FLIGHT, unknownInFlight: new Set(), gprIndexing: false },
 };
 const FILE = { used: 40, granted: 60, growable: 60, most: 60 };
 const PLAN = { scalar: FILE, vector: FILE, accumulator: { used: 0, granted: 0, growable: 0, most: 0 }, reserved: [] };

@@ -6,12 +6,13 @@ import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
 import type { PayloadItem } from '../src/instrument/layout/payload-code.ts';
 import { Allocator } from '../src/instrument/machine/allocate.ts';
 import { hasCounter } from '../src/instrument/machine/payload-waits.ts';
-import type { PointState, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
+import type { PointAccesses, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
 import type { RegisterRange } from '../src/ir/effects.ts';
 import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
 import { effectsOf } from '../src/isa/amdgpu/effects/effects.ts';
 import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
+import type { PendingAccess } from '../src/lift/in-flight.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { type Random, RandomHook } from './random-hook.test-support.ts';
 
@@ -25,7 +26,7 @@ const PLAN: RegisterPlan = {
 };
 const HOOKS = 150;
 
-type Pending = PointState['inFlight'];
+type Pending = readonly Pick<PendingAccess, 'counter' | 'left' | 'register' | 'access'>[];
 
 function randomPending(processor: string, random: Random): Pending {
   const isSplit = hasCounter(targetFor(processor), 'loadcnt');
@@ -71,13 +72,17 @@ for (const [processor, waveSize] of [
       const random = randomGenerator(seed);
       const { hook } = new RandomHook(random());
       const payloads = compileHook(hook, { target: targetFor(processor), waveSize });
-      const inFlight = randomPending(processor, random);
+      const accesses = randomPending(processor, random);
+      const inFlight: PointAccesses = {
+        accesses,
+        leftOf: (access) => accesses.find((each) => each === access)!.left,
+      };
       const result = new Allocator(payloads, PLAN).allocate({
         live: { active: 0n, inactive: 0n },
         ...{ isSccLive: false, inFlight, unknownInFlight: new Set(), gprIndexing: false },
       });
       if (result.kind === 'refusal') continue;
-      const early = tooEarly(result.code.items, inFlight, processor, waveSize);
+      const early = tooEarly(result.code.items, accesses, processor, waveSize);
       assert.equal(early, undefined, `seed ${seed}`);
       const isWait = (item: PayloadItem): boolean => {
         if (item.kind !== 'instruction') return false;
@@ -87,7 +92,7 @@ for (const [processor, waveSize] of [
       const without = result.code.items.slice(result.code.items.findIndex((item) => !isWait(item)));
       if (without.length === result.code.items.length) continue;
       waited++;
-      if (tooEarly(without, inFlight, processor, waveSize) !== undefined) found++;
+      if (tooEarly(without, accesses, processor, waveSize) !== undefined) found++;
     }
     assert.ok(waited > 10, `${waited} payloads waited`);
     // The waits of a payload for its own loads may be enough.

@@ -11,7 +11,12 @@ import { Allocator } from '../../src/instrument/machine/allocate.ts';
 import type { Payload } from '../../src/instrument/machine/machine-code.ts';
 import { high, low, PayloadBuilder } from '../../src/instrument/machine/payload-builder.ts';
 import { hasCounter } from '../../src/instrument/machine/payload-waits.ts';
-import type { FileLimits, PointState, RegisterPlan } from '../../src/instrument/machine/register-plan.ts';
+import {
+  type FileLimits,
+  NOTHING_IN_FLIGHT,
+  type PointState,
+  type RegisterPlan,
+} from '../../src/instrument/machine/register-plan.ts';
 import { RegisterPlans } from '../../src/instrument/points/register-plans.ts';
 import type { WaitCounter } from '../../src/ir/effects.ts';
 import type { CodeContext } from '../../src/isa/amdgpu/encoding/instruction.ts';
@@ -51,8 +56,8 @@ export function fullSave(codeObject: CodeObject, kernelName: string): FullSave |
     edit: ({ offset }) => {
       const index = indices.get(offset);
       if (index === undefined) return undefined;
-      const numbers = [index * COUNTER_BYTES];
-      return { before: [{ kind: 'payload', code: first.code, numbers, point: offset }] };
+      const hook = { literals: [index * COUNTER_BYTES] };
+      return { before: [{ kind: 'payload', code: first.code, hook, point: offset }] };
     },
     variables: [{ symbol: SYMBOL, sizeBytes: addresses.length * COUNTER_BYTES, alignmentBytes: COUNTER_BYTES }],
     kernelChanges: (name) =>
@@ -65,7 +70,7 @@ export function fullSave(codeObject: CodeObject, kernelName: string): FullSave |
 function everythingIsLive({ target }: CodeContext): PointState {
   return {
     live: { active: REGISTER_PLACES.everything, inactive: REGISTER_PLACES.rows },
-    ...{ isSccLive: true, inFlight: [], gprIndexing: false },
+    ...{ isSccLive: true, inFlight: NOTHING_IN_FLIGHT, gprIndexing: false },
     unknownInFlight: new Set(COUNTERS.filter((counter) => hasCounter(target, counter))),
   };
 }

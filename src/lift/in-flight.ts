@@ -8,18 +8,22 @@ import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
 import type { FlowGraph } from '../flow/graph.ts';
 import { registerNumber } from '../flow/steps.ts';
-import type { RegisterRange, WaitCounter } from '../ir/effects.ts';
+import type { Effects, RegisterRange, WaitCounter } from '../ir/effects.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 
-/** An access that may not be over, by what has to be waited for. */
-export interface PendingAccess {
+/** An access to a register that may not be over. */
+export interface OpenAccess {
   readonly counter: WaitCounter;
-  /** A wait for the counter with at most this number left is enough. */
-  readonly left: number;
   /** One of the steps that started the access: the last on some way. */
   readonly producer: AmdgpuStep;
   readonly register: number;
   readonly access: 'read' | 'write';
+}
+
+/** The same by what has to be waited for. */
+export interface PendingAccess extends OpenAccess {
+  /** A wait for the counter with at most this number left is enough. */
+  readonly left: number;
 }
 
 export interface InFlightOptions {
@@ -56,11 +60,7 @@ function kindOf({ instruction: { format, families } }: AmdgpuStep): string {
   return 'vector memory';
 }
 
-interface Entry {
-  readonly register: number;
-  readonly counter: WaitCounter;
-  readonly access: 'read' | 'write';
-  readonly producer: AmdgpuStep;
+interface Entry extends OpenAccess {
   /** How many accesses of the counter were started before, from where the state began to count. */
   readonly order: number;
 }
@@ -98,14 +98,37 @@ function numbersOf(ranges: readonly RegisterRange[]): number[] {
   return numbers;
 }
 
+/** What a step starts. */
+interface Start {
+  readonly kind: string;
+  /** Registers by number. */
+  readonly written: readonly number[];
+  /** What exports and the like read, when they count. */
+  readonly read: readonly number[];
+}
+
+/** Steps of one encoding share their effects. */
+const starts = new WeakMap<Effects, Start>();
+
+function startOf(step: AmdgpuStep): Start {
+  const { effects } = step;
+  let start = starts.get(effects);
+  if (!start) {
+    const read = effects.reads.filter(({ file }) => file !== 'scalar');
+    start = { kind: kindOf(step), written: numbersOf(effects.writes), read: numbersOf(read) };
+    starts.set(effects, start);
+  }
+  return start;
+}
+
 /** What is in flight at one place. A state that is handed out holds until its walk goes on. */
 export class InFlight {
   readonly #entries = new Map<number, Entry[]>();
   readonly #counting = new Map<WaitCounter, Counting>();
   /** Accesses whose registers are not known: of images, and from before what is analysed. */
   readonly #unknown = new Set<WaitCounter>();
-  /** All that is pending, until something changes. */
-  #all: readonly PendingAccess[] | undefined;
+  /** All of them, until something changes. */
+  #all: readonly Entry[] | undefined;
 
   static unknown(): InFlight {
     const state = new InFlight();
@@ -124,18 +147,25 @@ export class InFlight {
   }
 
   /** All registers that accesses in flight may still write or read; the list stays as it is. */
-  get pending(): readonly PendingAccess[] {
+  get accesses(): readonly OpenAccess[] {
     if (!this.#all) {
-      const all: PendingAccess[] = [];
+      const all: Entry[] = [];
       this.#entries.forEach((entries) => {
-        for (let i = 0; i < entries.length; i++) {
-          const pending = this.#pending(entries[i]!);
-          if (pending) all.push(pending);
-        }
+        for (let i = 0; i < entries.length; i++) if (!this.#isOver(entries[i]!)) all.push(entries[i]!);
       });
       this.#all = all;
     }
     return this.#all;
+  }
+
+  get pending(): readonly PendingAccess[] {
+    return [...this.#entries.values()].flatMap((entries) => entries.flatMap((each) => this.#pending(each) ?? []));
+  }
+
+  /** A wait for the counter of one of `accesses` with at most this number left is enough. */
+  leftOf({ counter, register, access }: Pick<OpenAccess, 'counter' | 'register' | 'access'>): number {
+    const isIt = (each: Entry): boolean => each.counter === counter && each.access === access;
+    return this.#left(this.#entries.get(register)!.find(isIt)!);
   }
 
   /** What has to be over before registers may be read, or written. */
@@ -178,10 +208,9 @@ export class InFlight {
   }
 
   #dropOver(): void {
-    const isOver = ({ counter, order }: Entry): boolean => order < this.#counting.get(counter)!.oldest;
     this.#entries.forEach((entries, register) => {
-      if (!entries.some(isOver)) return;
-      const left = entries.filter((each) => !isOver(each));
+      if (entries.length === 1 ? !this.#isOver(entries[0]!) : !entries.some((each) => this.#isOver(each))) return;
+      const left = entries.length === 1 ? [] : entries.filter((each) => !this.#isOver(each));
       if (left.length === 0) this.#entries.delete(register);
       else this.#entries.set(register, left);
     });
@@ -189,20 +218,22 @@ export class InFlight {
 
   /** The step starts an access. */
   start(step: AmdgpuStep): void {
-    const { counters, writes, reads, writesAnyOf } = step.effects;
+    const { counters, writesAnyOf } = step.effects;
     if (counters.size === 0) return;
     this.#all = undefined;
-    for (const register of numbersOf(writes)) this.#entries.delete(register);
-    const kind = kindOf(step);
+    const { kind, written, read } = startOf(step);
+    for (let i = 0; i < written.length; i++) this.#entries.delete(written[i]!);
     for (const counter of counters) {
       const { kinds, issued, oldest } = this.#counting.get(counter) ?? NOT_COUNTING;
       const withKind = kinds.has(kind) ? kinds : kinds.size === 0 ? onlyKind(kind) : new Set([...kinds, kind]);
       this.#counting.set(counter, { kinds: withKind, issued: issued + 1, oldest });
       if (writesAnyOf.size > 0) this.#unknown.add(counter);
       const isRead = counter === 'expcnt' && step.instruction.format.name !== 'LDSDIR';
-      const ranges = isRead ? reads.filter(({ file }) => file !== 'scalar') : writes;
-      for (const register of numbersOf(ranges))
+      const registers = isRead ? read : written;
+      for (let i = 0; i < registers.length; i++) {
+        const register = registers[i]!;
         this.#add({ register, counter, access: isRead ? 'read' : 'write', producer: step, order: issued });
+      }
     }
   }
 
@@ -315,10 +346,17 @@ export class InFlight {
     return kind !== undefined && (also ?? kind) === kind && !kind.startsWith('unordered');
   }
 
-  #pending({ order, counter, register, access, producer }: Entry): PendingAccess | undefined {
-    const { issued, oldest } = this.#counting.get(counter)!;
-    if (order < oldest) return undefined;
-    return { counter, left: this.#isOrdered(counter) ? issued - order - 1 : 0, producer, register, access };
+  #isOver({ counter, order }: Entry): boolean {
+    return order < this.#counting.get(counter)!.oldest;
+  }
+
+  #left({ counter, order }: Entry): number {
+    return this.#isOrdered(counter) ? this.#counting.get(counter)!.issued - order - 1 : 0;
+  }
+
+  #pending(entry: Entry): PendingAccess | undefined {
+    const { counter, register, access, producer } = entry;
+    return this.#isOver(entry) ? undefined : { counter, left: this.#left(entry), producer, register, access };
   }
 
   /** Keeps of two accesses the later one. */
@@ -353,10 +391,11 @@ export class InFlightAnalysis {
   /** By block, the numbers of the steps that may wait for anything, or start it. */
   readonly #changing: readonly (readonly number[])[];
   readonly #options: InFlightOptions;
-  /** Where the last question was, so that questions in order cost no more than a walk. */
-  #last:
-    | { readonly block: BasicBlock<AmdgpuStep>; index: number; changes: number; readonly state: InFlight }
-    | undefined;
+  /**
+   * Where the last question was, so that questions in order cost no more than a walk; with a copy of the
+   * state that the block is entered with, once something has changed it.
+   */
+  #last: { readonly block: BasicBlock<AmdgpuStep>; index: number; changes: number; state: InFlight } | undefined;
 
   constructor(
     blocks: readonly BasicBlock<AmdgpuStep>[],
@@ -402,12 +441,13 @@ export class InFlightAnalysis {
   before(block: BasicBlock<AmdgpuStep>, index: number): InFlight {
     let last = this.#last;
     if (last?.block !== block || last.index > index) {
-      last = { block, index: 0, changes: 0, state: this.#entering[block.index]!.clone() };
+      last = { block, index: 0, changes: 0, state: this.#entering[block.index]! };
       this.#last = last;
     }
     last.index = index;
     const changing = this.#changing[block.index]!;
     for (; changing[last.changes]! < index; last.changes++) {
+      if (last.changes === 0) last.state = last.state.clone();
       this.#pass(last.state, block.instructions[changing[last.changes]!]!);
     }
     return last.state;

@@ -49,6 +49,11 @@ export interface NewCodeOf {
   readonly origin: number;
 }
 
+/** The literals that a payload has at one point and not elsewhere; asked for when the code gets its bytes. */
+export interface PointNumbers {
+  readonly literals: readonly number[];
+}
+
 /** Whose an item is, for the map between new and old addresses. */
 interface Owned {
   /** Image address of the original instruction that this is; undefined: it is payload or filler. */
@@ -87,13 +92,8 @@ export type CodeItem =
    * where there is none.
    */
   | ({ readonly kind: 'branch'; readonly words: readonly number[]; readonly target: Label | number } & Owned)
-  /** Code that serves `point`; `numbers` are the literals that it has there and not elsewhere. */
-  | {
-      readonly kind: 'payload';
-      readonly code: PayloadCode;
-      readonly numbers: readonly number[];
-      readonly point: number;
-    }
+  /** Code that serves `point`. */
+  | { readonly kind: 'payload'; readonly code: PayloadCode; readonly hook: PointNumbers; readonly point: number }
   /** The next item stands at a multiple of `sizeBytes`; what is skipped is filled with s_nop. */
   | { readonly kind: 'align'; readonly sizeBytes: number };
 

@@ -8,14 +8,14 @@ import { R_AMDGPU } from '../../codeobject/relocation-types.ts';
 import { fallsThrough, followingOffset } from '../../ir/step.ts';
 import { Draft } from '../../isa/amdgpu/encoding/encode.ts';
 import { SRC_LITERAL } from '../../isa/amdgpu/encoding/formats.ts';
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import { type Instruction, wordsOf } from '../../isa/amdgpu/encoding/instruction.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { isGetPc } from '../../lift/address-sequence.ts';
 import { functionSymbols, type LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { type CodeItem, Label } from './code-item.ts';
-import { type CodeEntry, type PcUse, wordsOf } from './compose.ts';
+import type { CodeEntry, PcUse } from './compose.ts';
 import { type LayoutCode, layoutCodeFor } from './layout-code.ts';
 import type { Half } from './payload-code.ts';
 
@@ -214,7 +214,7 @@ export class CodeSource {
     if (index !== undefined) {
       const half = this.#codeObject.elf.dynamicRelocations[index]!.type === R_AMDGPU.ABS32_LO ? 'low' : 'high';
       const fixup = { kind: 'absolute', half, symbol: copiedRelocation(index), addend: 0 } as const;
-      return { kind: 'literal', words: wordsOf(step.instruction), fixup };
+      return { kind: 'literal', words: step.words, fixup };
     }
     const known = this.#addressUses.get(step.offset);
     if (known || !isGetPc(step)) return known;

@@ -4,7 +4,6 @@
  */
 import type { BasicBlock } from '../../flow/blocks.ts';
 import { fallsThrough } from '../../ir/step.ts';
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { becomesCode, type CodeItem, isPayload, Label, type LiteralFixup, sizeBytesOf } from './code-item.ts';
@@ -16,18 +15,18 @@ export interface StepEdit {
    * Of an entry: runs when control comes from outside of the code, by a launch or through a pointer or a
    * call, and not when the code branches to it.
    */
-  readonly entry?: readonly CodeItem[];
+  readonly entry?: readonly CodeItem[] | undefined;
   /** Runs before it, however control comes to it. */
-  readonly before?: readonly CodeItem[];
+  readonly before?: readonly CodeItem[] | undefined;
   /**
    * Runs behind it, where control goes on with the next instruction: behind a conditional branch that is not
    * taken, behind a call when it comes back. Behind what never goes on there it never runs.
    */
-  readonly after?: readonly CodeItem[];
+  readonly after?: readonly CodeItem[] | undefined;
   /** Runs on the way to the target of a branch. */
-  readonly taken?: readonly CodeItem[];
+  readonly taken?: readonly CodeItem[] | undefined;
   /** Takes its place; nothing: it is removed. */
-  readonly instead?: readonly CodeItem[];
+  readonly instead?: readonly CodeItem[] | undefined;
 }
 
 /** Asked once for each original instruction. */
@@ -80,7 +79,8 @@ const NO_EDIT: StepEdit = {};
 const NO_EDITS: readonly StepEdit[] = [];
 /** Of a block that is there and was edited. */
 const ANY_EDITS: readonly StepEdit[] = [{ instead: [] }];
-const isAny = (edit: StepEdit): boolean => edit !== NO_EDIT && Object.keys(edit).length > 0;
+const isAny = ({ entry, before, after, taken, instead }: StepEdit): boolean =>
+  (entry ?? before ?? after ?? taken ?? instead) !== undefined;
 
 export function compose(input: ComposeInput): ComposedCode {
   return new Composer(input).run();
@@ -129,7 +129,8 @@ class Composer {
   }
 
   #editOf(step: AmdgpuStep): StepEdit {
-    return this.#entryEdits.get(step) ?? this.#input.edit(step) ?? NO_EDIT;
+    const known = this.#entryEdits.size === 0 ? undefined : this.#entryEdits.get(step);
+    return known ?? this.#input.edit(step) ?? NO_EDIT;
   }
 
   /** It stands right before the block; code that runs into the block branches over it. */
@@ -218,7 +219,8 @@ class Composer {
         // Payloads need VGPRs. Nothing depends on the message: it lets other waves begin earlier.
         (freesVectors(step.instruction) && (isEdited(edits, i, steps.length - 1) || this.#isEditedBehind(block)));
       if (hint === 'clause' && !isDropped) clauseEnd = hinted;
-      this.#step(step, isDropped ? { instead: [], ...edits[i]! } : edits[i]!, i < clauseEnd);
+      const edit = edits[i]!;
+      this.#step(step, isDropped ? { ...edit, instead: edit.instead ?? [] } : edit, i < clauseEnd);
     }
     // Only whether there are any is asked again.
     this.#edits.set(block, edits.some(isAny) ? ANY_EDITS : NO_EDITS);
@@ -252,29 +254,33 @@ class Composer {
 
   /** Asked for once: points are counted when they are served. */
   #editsOf(block: BasicBlock<AmdgpuStep>): readonly StepEdit[] {
-    const edits = this.#edits.get(block) ?? block.instructions.map((step) => this.#editOf(step));
-    this.#edits.set(block, edits);
+    let edits = this.#edits.get(block);
+    if (!edits) {
+      edits = block.instructions.map((step) => this.#editOf(step));
+      this.#edits.set(block, edits);
+    }
     return edits;
   }
 
   #step(step: AmdgpuStep, { before, after, taken, instead }: StepEdit, isGlued: boolean): void {
     const { offset } = step;
-    this.#payload(before, offset);
+    if (before) this.#payload(before, offset);
     if (instead) this.#payload(instead, offset);
     else this.#original(step, taken, isGlued);
-    if (comesBack(step)) this.#payload(after, offset);
+    if (after && comesBack(step)) this.#payload(after, offset);
   }
 
-  #payload(items: readonly CodeItem[] | undefined, point: number, into = this.#items): void {
-    for (const item of items ?? []) {
-      const isOwned = !('words' in item) || item.origin !== undefined || item.point !== undefined;
+  #payload(items: readonly CodeItem[], point: number, into = this.#items): void {
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i]!;
+      const isOwned =
+        item.kind === 'payload' || !('words' in item) || item.origin !== undefined || item.point !== undefined;
       into.push(isOwned ? item : { ...item, point });
     }
   }
 
   #original(step: AmdgpuStep, taken: readonly CodeItem[] | undefined, isGlued: boolean): void {
-    const { target, offset } = step;
-    const words = wordsOf(step.instruction);
+    const { target, offset, words } = step;
     const endsFlow = !comesBack(step);
     const use = target === undefined ? this.#input.pcUse(step) : undefined;
     if (target === undefined && !use && !endsFlow && !isGlued) {
@@ -318,10 +324,6 @@ const sizeOf = (items: readonly CodeItem[]): number =>
 const comesBack = (step: AmdgpuStep): boolean => fallsThrough(step) || step.control === 'call';
 
 const startOf = (block: BasicBlock<AmdgpuStep>): number => block.instructions[0]!.offset;
-
-/** All dwords of an instruction. */
-export const wordsOf = ({ code, literal }: Instruction): readonly number[] =>
-  literal === undefined ? code : [...code, literal];
 
 /** Whether anything comes between the instructions from `first` to `last`, or takes the place of one. */
 function isEdited(edits: readonly StepEdit[], first: number, last: number): boolean {

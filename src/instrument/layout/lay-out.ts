@@ -99,10 +99,11 @@ class Emitter {
     };
   }
 
-  #payload({ code, numbers, point }: Extract<CodeItem, { readonly kind: 'payload' }>): void {
+  #payload({ code, hook, point }: Extract<CodeItem, { readonly kind: 'payload' }>): void {
     const start = this.#at;
     this.#bytes.set(code.bytes, start - this.#start);
     const { sizesBytes, fixups } = code;
+    const numbers = fixups.length === 0 ? NO_NUMBERS : hook.literals;
     for (let i = 0; i < fixups.length; i++) {
       const { at, literal } = fixups[i]!;
       if ('pointLiteral' in literal) this.#view.setUint32(start - this.#start + at, numberOf(literal, numbers), true);
@@ -111,11 +112,8 @@ class Emitter {
         this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend, numbers) });
       }
     }
-    for (let i = 0; i < sizesBytes.length; i++) {
-      const at = this.#at;
-      this.#at += sizesBytes[i]!;
-      this.#addRow(at, 'payload', point);
-    }
+    this.#rows.addRun(start, sizesBytes, point, 'payload');
+    this.#at += code.bytes.length;
   }
 
   #place(item: InstructionItem, index: number): void {
@@ -172,6 +170,8 @@ class Emitter {
     this.#view.setUint32(address - this.#start, Number(BigInt.asUintN(32, value)), true);
   }
 }
+
+const NO_NUMBERS: readonly number[] = [];
 
 /** `numbers` are those of the point. */
 function numberOf(value: number | PointLiteral, numbers: readonly number[]): number {

@@ -26,12 +26,14 @@ export interface PcRow {
 }
 
 const KINDS: readonly PcKind[] = ['original', 'payload', 'island', 'branch', 'filler'];
+const KIND_NUMBERS: Readonly<Record<PcKind, number>> = { original: 0, payload: 1, island: 2, branch: 3, filler: 4 };
 /** "WWPC", then the version. */
 const MAGIC = 0x43505757;
 const VERSION = 1;
 const HEADER_BYTES = 12;
-/** Three numbers of 53 bits. */
+/** Three numbers of 53 bits, and what is enough for most. */
 const MOST_ROW_BYTES = 24;
+const ROW_BYTES = 4;
 /** Bytes of an instruction are a multiple of it, and so are addresses. */
 const DWORD_BYTES = 4;
 
@@ -62,7 +64,24 @@ export class PcRows {
     this.addresses[at] = address;
     this.sizesBytes[at] = sizeBytes;
     this.origins[at] = origin ?? NO_ORIGIN;
-    this.kinds[at] = KINDS.indexOf(kind);
+    this.kinds[at] = KIND_NUMBERS[kind];
+  }
+
+  /** One behind the other. */
+  addRun(address: number, sizesBytes: readonly number[], origin: number | undefined, kind: PcKind): void {
+    const from = origin ?? NO_ORIGIN;
+    const number = KIND_NUMBERS[kind];
+    let [at, place] = [this.length, address];
+    this.length += sizesBytes.length;
+    while (this.length > this.addresses.length) this.#grow();
+    for (let i = 0; i < sizesBytes.length; i++, at++) {
+      const sizeBytes = sizesBytes[i]!;
+      this.addresses[at] = place;
+      this.sizesBytes[at] = sizeBytes;
+      this.origins[at] = from;
+      this.kinds[at] = number;
+      place += sizeBytes;
+    }
   }
 
   addAll(other: PcRows): void {
@@ -95,7 +114,7 @@ export class PcRows {
   }
 }
 
-const ORIGINAL = KINDS.indexOf('original');
+const ORIGINAL = KIND_NUMBERS.original;
 
 /**
  * Rows in the order of their addresses, without a gap in the code of one rewriting. Code that was rewritten
@@ -199,7 +218,7 @@ function firstAt(end: number, isBehind: (index: number) => boolean): number {
  */
 export function encodePcMap({ columns }: PcMap): Uint8Array {
   const { length, addresses, sizesBytes, origins, kinds } = columns;
-  const bytes = new Uint8Array(HEADER_BYTES + length * MOST_ROW_BYTES);
+  let bytes = new Uint8Array(HEADER_BYTES + MOST_ROW_BYTES + length * ROW_BYTES);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, MAGIC, true);
   view.setUint32(4, VERSION, true);
@@ -207,6 +226,11 @@ export function encodePcMap({ columns }: PcMap): Uint8Array {
   let at = HEADER_BYTES;
   let [end, origin] = [0, 0];
   for (let i = 0; i < length; i++) {
+    if (at + MOST_ROW_BYTES > bytes.length) {
+      const larger = new Uint8Array(bytes.length * 2);
+      larger.set(bytes);
+      bytes = larger;
+    }
     const address = addresses[i]!;
     const sizeBytes = sizesBytes[i]!;
     const from = origins[i]!;

@@ -9,7 +9,7 @@ import { Allocator, type PayloadAllocation, type Refusal } from './allocate.ts';
 import type { Payload } from './machine-code.ts';
 import { high, low, PayloadBuilder } from './payload-builder.ts';
 import { PayloadForms } from './payload-form.ts';
-import type { PointState, RegisterPlan } from './register-plan.ts';
+import { NOTHING_IN_FLIGHT, type PointState, type RegisterPlan } from './register-plan.ts';
 
 /** Registers as text: `s0-5 v3 a1`. */
 function setOf(text: string): bigint {
@@ -27,7 +27,7 @@ const point = (dead: string, deadInOthers = '', more: Partial<PointState> = {}):
     active: REGISTER_PLACES.everything & ~setOf(dead),
     inactive: REGISTER_PLACES.rows & ~setOf(deadInOthers),
   },
-  ...{ isSccLive: false, inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
+  ...{ isSccLive: false, inFlight: NOTHING_IN_FLIGHT, unknownInFlight: new Set(), gprIndexing: false },
   ...more,
 });
 
@@ -47,6 +47,11 @@ const builder = (processor = 'gfx90a', waveSize: 32 | 64 = 64) =>
 const pending = (text: string, left: number) => ({
   ...({ counter: 'vmcnt', left, access: 'write' } as const),
   register: setOf(text).toString(2).length - 1,
+});
+
+const accessing = (...accesses: readonly ReturnType<typeof pending>[]): PointState['inFlight'] => ({
+  accesses,
+  leftOf: (access) => accesses.find((each) => each === access)!.left,
 });
 
 function listing({ code: { items } }: PayloadAllocation, processor = 'gfx90a', waveSize: 32 | 64 = 64): string[] {
@@ -134,7 +139,7 @@ test('without dead registers those of the granule serve, then those that the ker
 });
 
 test('registers that a load still writes are left alone, or waited for where nothing else is free', () => {
-  const inFlight = [pending('v2', 3), pending('v3', 1), pending('v9', 0)];
+  const inFlight = accessing(pending('v2', 3), pending('v3', 1), pending('v9', 0));
   const dead = point('s2-3 v2-4 v6-7', 'v2-4 v6-7', { inFlight });
   assert.ok(!listing(allocated(count(builder()), dead)).some((line) => /waitcnt|v[23]\b|v\[2/.test(line)));
   const tight = allocated(count(builder()), point('s2-3 v2-4', 'v2-4', { inFlight }));
@@ -143,7 +148,7 @@ test('registers that a load still writes are left alone, or waited for where not
 });
 
 test('where no vector register is free, scalar ones keep what lane 0 has', () => {
-  const inFlight = [pending('v0', 0)];
+  const inFlight = accessing(pending('v0', 0));
   const result = allocated(count(builder('gfx1100', 32)), point('s3-6', 'v1', { inFlight }));
   assert.deepEqual(listing(result, 'gfx1100', 32), [
     'v_readlane_b32 s4, v3, 0',
@@ -251,7 +256,7 @@ test('where all may be in flight, registers that are live are kept behind a wait
 test('a payload waits for registers of the application that it reads', () => {
   const b = builder();
   b.emit`v_mov_b32 ${b.vector()}, v9`;
-  const result = allocated(b.payload(), point('v1', '', { inFlight: [pending('v9', 2), pending('v8', 0)] }));
+  const result = allocated(b.payload(), point('v1', '', { inFlight: accessing(pending('v9', 2), pending('v8', 0)) }));
   assert.deepEqual(listing(result), ['s_waitcnt vmcnt(2)', 'v_mov_b32_e32 v1, v9']);
 });
 

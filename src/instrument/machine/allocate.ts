@@ -127,7 +127,7 @@ export class Allocator {
   allocate(state: PointState): PayloadAllocation | Refusal {
     const words = LaneWords.of(state.live, REGISTER_WORDS);
     this.#readState(state, words);
-    const isAnyInFlight = state.inFlight.length > 0 || state.unknownInFlight.size > 0;
+    const isAnyInFlight = state.inFlight.accesses.length > 0 || state.unknownInFlight.size > 0;
     let reason: string | undefined;
     let keeping = '';
     for (const search of SEARCHES) {
@@ -230,8 +230,9 @@ export class Allocator {
     scalar.read(words, isAllPending);
     vector.read(words, isAllPending);
     accumulator.read(words, isAllPending);
-    for (let i = 0; i < inFlight.length; i++) {
-      const { register } = inFlight[i]!;
+    const { accesses } = inFlight;
+    for (let i = 0; i < accesses.length; i++) {
+      const { register } = accesses[i]!;
       if (register < FIRST_VECTOR) scalar.addPending(register);
       else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
       else accumulator.addPending(register - FIRST_ACCUMULATOR);
@@ -380,12 +381,14 @@ function waitsFor(
   { form: { readsPhysical, writesPhysical }, ranges }: Placed,
   plan: RegisterPlan,
 ): ReadonlyMap<WaitCounter, number> {
-  if (inFlight.length === 0 && unknownInFlight.size === 0) return NO_WAITS;
+  const { accesses } = inFlight;
+  if (accesses.length === 0 && unknownInFlight.size === 0) return NO_WAITS;
   let waits: Map<WaitCounter, number> | undefined;
-  for (let i = 0; i < inFlight.length; i++) {
-    const { register, counter, left, access } = inFlight[i]!;
+  for (let i = 0; i < accesses.length; i++) {
+    const { register, counter, access } = accesses[i]!;
     const isWritten = holds(ranges, register) || holds(writesPhysical, register);
     if (!isWritten && (access === 'read' || !holds(readsPhysical, register))) continue;
+    const left = inFlight.leftOf(accesses[i]!);
     waits ??= new Map();
     waits.set(counter, Math.min(left, waits.get(counter) ?? left));
   }

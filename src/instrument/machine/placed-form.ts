@@ -1,7 +1,7 @@
 /** A payload with physical registers: what code is made of, point by point. */
 import type { WaitCounter } from '../../ir/effects.ts';
 import { reencode } from '../../isa/amdgpu/encoding/encode.ts';
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import { wordsOf as allWords, type Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { constraintError } from '../../isa/amdgpu/text/assembler/constraints.ts';
 import { PayloadCode, type PayloadItem } from '../layout/payload-code.ts';
 import type { MachineInstruction, MachineItem, Purpose, VirtualRegister } from './machine-code.ts';
@@ -104,7 +104,7 @@ function wordsOf(
     const instruction = reencode(template, operands);
     const error = instruction ? constraintError(instruction) : 'the encoding has no place for them';
     if (!instruction || error !== undefined) words = `registers of '${template.name}': ${error}`;
-    else words = literal === undefined ? instruction.code : [...instruction.code, literal];
+    else words = allWords({ code: instruction.code, literal });
     known.set(key, words);
   }
   return words;

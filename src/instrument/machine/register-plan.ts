@@ -1,7 +1,7 @@
 /** Which registers of a kernel may serve payloads, and what is known of them at a point. */
 import type { LiveLanes } from '../../flow/lane-words.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
-import type { PendingAccess } from '../../lift/in-flight.ts';
+import type { OpenAccess } from '../../lift/in-flight.ts';
 import type { PhysicalRange } from './machine-code.ts';
 import type { MemoryHome } from './vector-homes.ts';
 
@@ -27,12 +27,20 @@ export interface RegisterPlan {
   readonly reserved: readonly PhysicalRange[];
 }
 
+/** What `InFlight` says of a place. */
+export interface PointAccesses {
+  readonly accesses: readonly Pick<OpenAccess, 'counter' | 'register' | 'access'>[];
+  leftOf(access: Pick<OpenAccess, 'counter' | 'register' | 'access'>): number;
+}
+
+export const NOTHING_IN_FLIGHT: PointAccesses = { accesses: [], leftOf: () => 0 };
+
 /** What is known where a payload is to run. */
 export interface PointState {
   /** Over REGISTER_PLACES; `LaneWords` cost least. */
   readonly live: LiveLanes;
   readonly isSccLive: boolean;
-  readonly inFlight: readonly Pick<PendingAccess, 'counter' | 'left' | 'register' | 'access'>[];
+  readonly inFlight: PointAccesses;
   /** Counters of accesses in flight of which it is not known which registers they use. */
   readonly unknownInFlight: ReadonlySet<WaitCounter>;
   /** Whether M0 completes the numbers of VGPRs here. */

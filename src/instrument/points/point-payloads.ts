@@ -136,21 +136,19 @@ export class PointPayloads {
   editOf(address: number): StepEdit | undefined {
     const step = this.#lifted.stepAt(address);
     if (!step) return undefined;
-    const edit: { -readonly [K in keyof StepEdit]: StepEdit[K] } = {};
-    let isEdited = false;
+    let edit: { -readonly [K in keyof StepEdit]: StepEdit[K] } | undefined;
     for (let i = 0; i < SIDES.length; i++) {
       const side = SIDES[i]!;
       const hooks = this.#insertions.take(side, address);
       if (!hooks) continue;
-      isEdited = true;
       const items =
         'length' in hooks ? hooks.flatMap((hook) => this.#served(step, side, hook)) : this.#served(step, side, hooks);
+      edit ??= { entry: undefined, before: undefined, after: undefined, taken: undefined, instead: undefined };
       if (items.length > 0) edit[side] = items;
     }
     const replacement = this.#insertions.takeReplacement(address);
     const instead = replacement && this.#instead(step, replacement);
-    if (instead) edit.instead = instead;
-    return isEdited || replacement ? edit : undefined;
+    return instead ? { ...edit, instead } : edit;
   }
 
   /**
@@ -286,7 +284,7 @@ export class PointPayloads {
     this.#count.serve(by, allocation.counts);
     // Without code the point is none for the layout: what S_CLAUSE and S_DELAY_ALU say stays true.
     if (allocation.code.bytes.length === 0) return [];
-    return [{ kind: 'payload', code: allocation.code, numbers: hook.literals, point: step.offset }];
+    return [{ kind: 'payload', code: allocation.code, hook, point: step.offset }];
   }
 
   #allocator(points: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {

@@ -8,7 +8,7 @@ import { GprIndexStates } from '../../lift/gpr-index-mode.ts';
 import { InFlight } from '../../lift/in-flight.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { hasCounter } from '../machine/payload-waits.ts';
-import type { PointState } from '../machine/register-plan.ts';
+import { NOTHING_IN_FLIGHT, type PointState } from '../machine/register-plan.ts';
 import type { Side } from '../tool/insertions.ts';
 
 const SCC = stateNumber('scc');
@@ -21,7 +21,8 @@ export class PointStates {
   readonly #live = new LaneWords(REGISTER_WORDS);
   /** The answer to the last question. */
   readonly #state: { -readonly [K in keyof PointState]: PointState[K] } = {
-    ...{ live: this.#live, isSccLive: false, inFlight: [], unknownInFlight: NO_COUNTERS, gprIndexing: false },
+    ...{ live: this.#live, isSccLive: false, gprIndexing: false },
+    ...{ inFlight: NOTHING_IN_FLIGHT, unknownInFlight: NO_COUNTERS },
   };
   #unknown: { readonly all: readonly WaitCounter[]; readonly known: PointState['unknownInFlight'] } | undefined;
   #steps: ReadonlyMap<number, AmdgpuStep> | undefined;
@@ -41,7 +42,7 @@ export class PointStates {
     const inFlight = this.#inFlightAt(step, side);
     const state = this.#state;
     state.isSccLive = live.isActive(SCC);
-    state.inFlight = inFlight.pending;
+    state.inFlight = inFlight;
     state.unknownInFlight = this.#unknownIn(inFlight, step);
     state.gprIndexing = indexing === 'on';
     return state;

@@ -2,6 +2,7 @@
  * What runs where, as tools asked for it. Hooks at one place run in the order in which they were inserted; of
  * several tools, the first one's come first.
  */
+import { AddressTable } from '../../base/address-table.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import type { PointHook } from './hook.ts';
@@ -22,12 +23,11 @@ export type Replacement = { readonly kind: 'removed' } | { readonly kind: 'repla
 type Hooks = PointHook | PointHook[];
 
 export class Insertions {
-  /**
-   * By address, in the order in which the first hook came there. Where hooks were taken nothing is left, but
-   * the key: a map that loses its keys is built again and again.
-   */
-  readonly #hooks: Readonly<Record<Side, Map<number, Hooks | undefined>>> = {
-    ...{ entry: new Map(), before: new Map(), after: new Map(), taken: new Map() },
+  readonly #hooks: Readonly<Record<Side, AddressTable<Hooks>>> = {
+    entry: new AddressTable(),
+    before: new AddressTable(),
+    after: new AddressTable(),
+    taken: new AddressTable(),
   };
   readonly #replacements = new Map<number, Replacement>();
 
@@ -49,7 +49,7 @@ export class Insertions {
   /** The hooks of a place, for code that is laid out: they are there no longer then. */
   take(side: Side, address: number): readonly PointHook[] | PointHook | undefined {
     const places = this.#hooks[side];
-    const hooks = places.size === 0 ? undefined : places.get(address);
+    const hooks = places.get(address);
     if (hooks) places.set(address, undefined);
     return hooks;
   }
@@ -62,12 +62,15 @@ export class Insertions {
     return replacement;
   }
 
-  /** All hooks that are there; those that stand in place of an instruction count as before it. */
+  /**
+   * All hooks that are there, side by side, by address; those that stand in place of an instruction count as
+   * before it.
+   */
   forEach(visit: (address: number, side: Side, hook: PointHook) => void): void {
     for (const side of SIDES) {
       this.#hooks[side].forEach((hooks, address) => {
         if (Array.isArray(hooks)) for (const hook of hooks) visit(address, side, hook);
-        else if (hooks) visit(address, side, hooks);
+        else visit(address, side, hooks);
       });
     }
     for (const [address, replacement] of this.#replacements) {

@@ -1,4 +1,5 @@
 /** A code object as a tool sees it: what is selected of it, and where the tool's hooks go. */
+import { AddressTable } from '../../base/address-table.ts';
 import { assert } from '../../base/errors.ts';
 import type { InsertedPoint } from '../../codeobject/inserted-tools.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
@@ -13,7 +14,7 @@ import type { Residents } from './residents.ts';
 import {
   endOf,
   firstOf,
-  instructionsOf,
+  forEachInstruction,
   lastOf,
   loopsOf,
   type ToolBlock,
@@ -45,13 +46,20 @@ export interface ToolSelection {
   readonly scratchOf: (lifted: LiftedFunction) => ScratchArea | string;
 }
 
-/** A place that a number in a variable is about. */
-interface DescribedPoint {
-  readonly hook: { readonly meaning?: HookMeaning };
-  readonly side: Side;
-  readonly address: number;
-  readonly instruction: ToolInstruction | undefined;
+/** What says what a number is about, such as a hook. */
+interface Meaningful {
+  readonly meaning?: HookMeaning;
 }
+
+/** Places that numbers in one variable are about, column by column: code has many. */
+interface DescribedPoints {
+  readonly meanings: Meaningful[];
+  readonly sides: Side[];
+  readonly addresses: number[];
+  readonly instructions: (ToolInstruction | undefined)[];
+}
+
+const NO_POINTS: DescribedPoints = { meanings: [], sides: [], addresses: [], instructions: [] };
 
 export class ToolCode {
   readonly processor: string;
@@ -64,16 +72,18 @@ export class ToolCode {
   readonly #prefix: string;
   readonly #variables: ToolVariable[] = [];
   /** By symbol of the variable. */
-  readonly #points = new Map<string, DescribedPoint[]>();
-  #instructionAt: ReadonlyMap<number, ToolInstruction> | undefined;
+  readonly #points = new Map<string, DescribedPoints>();
+  #instructionAt: AddressTable<ToolInstruction> | undefined;
 
   /** `prefix`: what names of the tool's symbols begin with. */
   constructor(processor: string, selection: ToolSelection, insertions: Insertions, prefix: string) {
     this.processor = processor;
     this.functions = selection.functions;
-    this.instructions = instructionsOf(selection.functions).filter(({ index }) =>
-      contains(selection.instructions, index),
-    );
+    const instructions: ToolInstruction[] = [];
+    forEachInstruction(selection.functions, (instruction) => {
+      if (contains(selection.instructions, instruction.index)) instructions.push(instruction);
+    });
+    this.instructions = instructions;
     this.#selection = selection;
     this.#insertions = insertions;
     this.#prefix = prefix;
@@ -142,12 +152,14 @@ export class ToolCode {
 
   /** What numbers in a variable are about, as far as hooks say so. */
   pointsOf({ symbol }: ToolVariable): readonly InsertedPoint[] {
-    return (this.#points.get(symbol) ?? []).map(({ hook, side, address, instruction }) => {
-      const { index, amount } = hook.meaning!;
+    const { meanings, sides, addresses, instructions } = this.#points.get(symbol) ?? NO_POINTS;
+    return meanings.map(({ meaning }, i) => {
+      const { index, amount } = meaning!;
+      const instruction = instructions[i];
       return {
         index: typeof index === 'number' ? index : index(),
-        address,
-        where: side,
+        address: addresses[i]!,
+        where: sides[i]!,
         amount,
         function: instruction?.block.function.name ?? '',
         line: instruction ? lineText(instruction) : '',
@@ -230,21 +242,33 @@ export class ToolCode {
   #insert(side: Side, instruction: ToolInstruction, hook: PointHook): void {
     const { address } = instruction;
     this.#insertions.insert(side, address, hook);
-    const { meaning } = hook;
-    if (meaning && hook.refusal === undefined) this.#describe(meaning.symbol, { hook, side, address, instruction });
+    if (hook.refusal === undefined) this.#describe(hook, side, address, instruction);
   }
 
   /** Says what a number in a variable of the tool is about, where no hook does. */
   describe(meaning: HookMeaning, side: Side, address: number): void {
-    this.#instructionAt ??= new Map(instructionsOf(this.functions).map((each) => [each.address, each]));
-    const instruction = this.#instructionAt.get(address);
-    this.#describe(meaning.symbol, { hook: { meaning }, side, address, instruction });
+    this.#instructionAt ??= this.#byAddress();
+    this.#describe({ meaning }, side, address, this.#instructionAt.get(address));
   }
 
-  #describe(symbol: string, point: DescribedPoint): void {
-    const points = this.#points.get(symbol);
-    if (points) points.push(point);
-    else this.#points.set(symbol, [point]);
+  #byAddress(): AddressTable<ToolInstruction> {
+    const table = new AddressTable<ToolInstruction>();
+    forEachInstruction(this.functions, (instruction) => table.set(instruction.address, instruction));
+    return table;
+  }
+
+  #describe(point: Meaningful, side: Side, address: number, instruction: ToolInstruction | undefined): void {
+    const symbol = point.meaning?.symbol;
+    if (symbol === undefined) return;
+    let points = this.#points.get(symbol);
+    if (!points) {
+      points = { meanings: [], sides: [], addresses: [], instructions: [] };
+      this.#points.set(symbol, points);
+    }
+    points.meanings.push(point);
+    points.sides.push(side);
+    points.addresses.push(address);
+    points.instructions.push(instruction);
   }
 
   #variable(name: string, made: Omit<ToolVariable, 'name' | 'symbol'>): ToolVariable {

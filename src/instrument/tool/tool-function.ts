@@ -3,7 +3,7 @@ import { LineTable, type SourceLine } from '../../codeobject/line-table.ts';
 import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
-import type { LiftedBlock, LiftedFunction } from '../../lift/lifted-function.ts';
+import type { LiftedFunction } from '../../lift/lifted-function.ts';
 
 /** An original instruction in its place. */
 export interface ToolInstruction {
@@ -58,8 +58,15 @@ export const loopsOf = ({ blocks, lifted }: ToolFunction): ToolLoop[] =>
     depth,
   }));
 
-export const instructionsOf = (functions: readonly ToolFunction[]): ToolInstruction[] =>
-  functions.flatMap(({ blocks }) => blocks.flatMap(({ instructions }) => instructions));
+/** In the order of blocks. */
+export function forEachInstruction(
+  functions: readonly ToolFunction[],
+  visit: (instruction: ToolInstruction) => void,
+): void {
+  for (const { blocks } of functions) {
+    for (const { instructions } of blocks) for (let i = 0; i < instructions.length; i++) visit(instructions[i]!);
+  }
+}
 
 export const firstOf = ({ instructions }: ToolBlock): ToolInstruction => instructions[0]!;
 export const lastOf = ({ instructions }: ToolBlock): ToolInstruction => instructions.at(-1)!;
@@ -82,23 +89,22 @@ function toolFunction(lifted: LiftedFunction, lines: LineTable): ToolFunction {
   const blocks: Open<ToolBlock>[] = [];
   const { name, entry, waveSize, kernels } = lifted;
   const made: ToolFunction = { name, address: entry, isKernel: kernels.length > 0, waveSize, blocks, lifted };
-  const known = new Map<LiftedBlock, Open<ToolBlock>>();
   let index = 0;
   for (const original of lifted.blocks) {
     const instructions: ToolInstruction[] = [];
     const { index: number, leaves } = original;
     const block = { function: made, index: number, instructions, next: undefined, target: undefined, leaves };
-    for (const step of original.instructions) {
+    for (let i = 0; i < original.instructions.length; i++) {
+      const step = original.instructions[i]!;
       const { offset: address } = step;
       const line = lines.isEmpty ? undefined : lines.lineAt(BigInt(address));
       instructions.push({ address, step, block, index: index++, line });
     }
-    known.set(original, block);
     blocks.push(block);
   }
-  for (const [{ next, target }, block] of known) {
-    block.next = next && known.get(next);
-    block.target = target && known.get(target);
+  for (const { index: number, next, target } of lifted.blocks) {
+    blocks[number]!.next = next && blocks[next.index];
+    blocks[number]!.target = target && blocks[target.index];
   }
   return made;
 }

@@ -8,7 +8,7 @@ import { decoderFor } from './decoder.ts';
 import { effectsOf } from './effects/effects.ts';
 import { meaningOf } from './effects/meaning.ts';
 import type { Decoder } from './encoding/decode.ts';
-import type { Instruction, Operand } from './encoding/instruction.ts';
+import { type Instruction, type Operand, wordsOf } from './encoding/instruction.ts';
 import { INSTRUCTION_CLASSES, instructionClass } from './encoding/instruction-class.ts';
 import { apertureBound, isAperture, SCALAR_REGISTER_COUNT, VECTOR_REGISTER_COUNT } from './encoding/registers.ts';
 import type { Row } from './encoding/row.ts';
@@ -98,6 +98,7 @@ class EncodedStep {
   readonly control: Control;
   readonly #context: StepContext;
   #form: Form | undefined;
+  #words: readonly number[] | undefined;
   #effects: Effects | undefined;
   #meaning: Program | undefined | typeof NOT_ASKED = NOT_ASKED;
 
@@ -110,6 +111,11 @@ class EncodedStep {
   get form(): Form {
     this.#form ??= formOf(this.instruction, this.#context);
     return this.#form;
+  }
+
+  get words(): readonly number[] {
+    this.#words ??= wordsOf(this.instruction);
+    return this.#words;
   }
 
   get effects(): Effects {
@@ -151,6 +157,11 @@ export class AmdgpuStep implements Step {
 
   get sizeBytes(): number {
     return this.instruction.sizeBytes;
+  }
+
+  /** All dwords, its literal the last of them; steps of one encoding share the array. */
+  get words(): readonly number[] {
+    return this.#encoded.words;
   }
 
   get operands(): readonly StepOperand[] {

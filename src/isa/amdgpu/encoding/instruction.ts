@@ -297,3 +297,7 @@ export class Instruction {
     return constant === undefined ? { kind: 'special', encoding: value } : { kind: 'constant', value: constant };
   }
 }
+
+/** All dwords of an instruction, its literal the last of them. */
+export const wordsOf = ({ code, literal }: Pick<Instruction, 'code' | 'literal'>): readonly number[] =>
+  literal === undefined ? code : code.concat(literal);
