@@ -54,11 +54,16 @@ export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, fact
   };
 }
 
+/** `known`, if anything, plus `factor` times `count`. */
+export const addPcCount = (known: PcCount | undefined, { waves, lanes }: PcCount, factor = 1): PcCount => ({
+  waves: (known?.waves ?? 0) + factor * waves,
+  lanes: (known?.lanes ?? 0) + factor * lanes,
+});
+
 function sumOfPcs(a: PcCounts, b: PcCounts, factor: number): PcCounts {
   const sum = new Map(a);
   for (const [pc, { waves, lanes }] of b) {
-    const known = sum.get(pc);
-    const count = { waves: (known?.waves ?? 0) + factor * waves, lanes: (known?.lanes ?? 0) + factor * lanes };
+    const count = addPcCount(sum.get(pc), { waves, lanes }, factor);
     if (count.waves === 0) sum.delete(pc);
     else sum.set(pc, count);
   }

@@ -1,8 +1,8 @@
 /** The instructions that kernels executed, in their places, with how often they did. */
-import { firstAbove } from '../base/search.ts';
 import type { SourceLine } from '../codeobject/line-table.ts';
 import { parseTargetId } from '../codeobject/target-id.ts';
 import type { PcCounts } from '../device/statistics.ts';
+import { CodeFunctions } from '../hsa/executables/code-functions.ts';
 import type { LoadedCodeObject } from '../hsa/executables/loaded-code-object.ts';
 import { instructionText } from '../inspect/instruction-text.ts';
 
@@ -37,39 +37,30 @@ export function executedInstructions(
 
 /** A code object that instructions may be in. */
 class Home {
-  readonly #code: LoadedCodeObject;
+  readonly #functions: CodeFunctions;
   readonly #waveSize: 32 | 64;
   readonly #processor: string;
-  /** By offset from the start of the code object in memory. */
-  readonly #functions: readonly { readonly address: number; readonly end: number; readonly name: string }[];
 
   constructor(code: LoadedCodeObject, waveSize: 32 | 64) {
-    this.#code = code;
+    this.#functions = new CodeFunctions(code);
     this.#waveSize = waveSize;
     this.#processor = parseTargetId(code.agent.requireDevice().properties.targetId).processor;
-    this.#functions = code
-      .publishedCode()
-      .symbols.map(({ name, address, sizeBytes }) => {
-        const start = Number(address - code.address);
-        return { name, address: start, end: start + sizeBytes };
-      })
-      .toSorted((a, b) => a.address - b.address);
   }
 
   holds(pc: bigint): boolean {
-    return pc >= this.#code.address && pc < this.#code.address + BigInt(this.#code.sizeBytes);
+    return this.#functions.holds(pc);
   }
 
   place(pc: bigint): Omit<ExecutedInstruction, 'waves' | 'lanes'> {
-    const { name, address, loadDelta, image } = this.#code;
-    const at = Number(pc - address);
-    const own = this.#functions[firstAbove(this.#functions, at) - 1];
-    const source = this.#code.sourceLine(pc);
+    const { code } = this.#functions;
+    const at = this.#functions.offsetOf(pc);
+    const own = this.#functions.functionAt(pc);
+    const source = code.sourceLine(pc);
     return {
-      file: name,
-      address: Number(pc - loadDelta),
-      ...(own && at < own.end && { function: { name: own.name, offset: at - own.address } }),
-      text: instructionText(this.#processor, this.#waveSize, image, at),
+      file: code.name,
+      address: Number(pc - code.loadDelta),
+      ...(own && { function: { name: own.name, offset: at - own.address } }),
+      text: instructionText(this.#processor, this.#waveSize, code.image, at),
       ...(source && { source }),
     };
   }

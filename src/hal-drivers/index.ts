@@ -14,6 +14,7 @@ import {
 } from '../hal/index.ts';
 import { TARGET_PROCESSORS } from '../isa/amdgpu/encoding/targets.ts';
 import { dispatchCounters } from './dispatch-counters.ts';
+import { instructionReader } from './instruction-reader.ts';
 
 export * from '../hal/index.ts';
 
@@ -30,6 +31,11 @@ export interface EmulatedAgentsOptions {
    * Default: only in all, which costs nothing.
    */
   readonly countsInstructions?: boolean;
+  /**
+   * Counts the executions of each instruction, and their active lanes, for `instruction-counts`, which makes
+   * kernels take up to twice as long. Default: not at all.
+   */
+  readonly countsEachInstruction?: boolean;
   /** By which GPUs go, as `createEmulatedDevice` takes it. */
   readonly now?: HostClock;
   /** For compressed bundles. */
@@ -48,6 +54,7 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
     now,
     decompress,
     countsInstructions = false,
+    countsEachInstruction = false,
   } = options;
   return {
     ...(decompress !== undefined && { decompress }),
@@ -65,10 +72,12 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
           uuid: uuidOf(`emulated ${processor} ${index}`),
           name: `${processor} (emulated)`,
           counters: dispatchCounters(countsInstructions),
+          ...(countsEachInstruction && { instructionAt: instructionReader(processor) }),
           open: () =>
             createEmulatedDevice({
               ...settings,
               countsClasses: countsInstructions,
+              countsPcs: countsEachInstruction,
               ...(threads !== undefined && { threads }),
               ...(workers !== undefined && { workers }),
               ...(now !== undefined && { now }),

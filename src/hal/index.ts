@@ -6,7 +6,7 @@ export {
   amdgpuDriver,
   uuidOf,
 } from './amdgpu/index.ts';
-export type { CounterInfo, DispatchedKernel, DispatchTimes } from './backend/backend.ts';
+export type { CounterInfo, DispatchedKernel, DispatchTimes, PcTally } from './backend/backend.ts';
 export type { DeviceLink, PhysicalDeviceInfo, Topology } from './backend/topology.ts';
 export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
 export type { Constants, GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';
@@ -69,6 +69,7 @@ export {
   DriverRegistry,
   type OpenOptions,
 } from './devices/driver.ts';
+export type { CountedKernel } from './devices/instruction-tally.ts';
 export {
   LogicalDevice,
   QUEUE_CAPABILITIES,
@@ -94,6 +95,11 @@ export {
   type ExportInfo,
   type ExportParameter,
   HalExecutable,
+  type InstructionControl,
+  type InstructionText,
+  type KernelCode,
+  type PlacedCodeObject,
+  type PlacedInstruction,
 } from './executables/executable.ts';
 export { ExecutableCache, type ExecutableCacheOptions } from './executables/executable-cache.ts';
 export {

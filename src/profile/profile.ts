@@ -1,6 +1,7 @@
 /** A profile as a whole: what its records say, by what they are about. */
 import { ClockFit } from './clock-fit.ts';
 import { type Bundle, type BundleRecord, readProfileBundle } from './format/bundle.ts';
+import { INSTRUCTION_LAYOUTS } from './format/instruction-records.ts';
 import type { RecordLayout, RecordOf } from './format/record-layout.ts';
 import {
   CLOCK_CORRELATIONS,
@@ -158,7 +159,7 @@ export class Profile {
 
 /** Whether a chunk holds what this version knows. */
 export const isKnownChunk = ({ contentType }: BundleRecord): boolean =>
-  contentType === 'session' || RECORD_LAYOUTS.has(contentType);
+  contentType === 'session' || RECORD_LAYOUTS.has(contentType) || INSTRUCTION_LAYOUTS.has(contentType);
 
 /** Ticks are valid when both are there, in order. */
 export const areValidTicks = (startTick: bigint, endTick: bigint): boolean =>

@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { assembledImage, kernelSource } from '../bench/assembled-kernel.ts';
 import { localModule } from '../hal/index.ts';
 import { createHal } from '../hal-drivers/index.ts';
-import type { BundleTarget } from './format/bundle.ts';
 import { Profile } from './profile.ts';
+import { kernelImage, MemoryTarget } from './profile-rig.test-support.ts';
 import { commandRows } from './reports/command.ts';
 import { counterRows } from './reports/counter.ts';
 import { dispatchRows } from './reports/dispatch.ts';
@@ -21,19 +20,6 @@ import { ProfileFileSink } from './session-file.ts';
 
 const VADD = path.resolve(import.meta.dirname, '../../examples/kernels/vadd.gfx90a.co');
 const ALL = { glob: '*', id: undefined };
-
-class MemoryTarget implements BundleTarget {
-  readonly #parts: Uint8Array[] = [];
-  append(bytes: Uint8Array): void {
-    this.#parts.push(bytes);
-  }
-  restart(bytes: Uint8Array): void {
-    this.#parts[0] = bytes;
-  }
-  get bytes(): Uint8Array {
-    return new Uint8Array(Buffer.concat(this.#parts));
-  }
-}
 
 /** A pipeline of two queues, and a command buffer of two dispatches, on a clock that counts. */
 async function profiled(capacity?: number): Promise<Uint8Array> {
@@ -170,28 +156,10 @@ s_sub_u32 s0, s0, 1
 s_cmp_lg_u32 s0, 0
 s_cbranch_scc1 loop
 s_nop 0`;
-const METADATA = `.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: counted
-    .symbol: counted.kd
-    .kernarg_segment_size: 0
-    .kernarg_segment_align: 4
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: 64
-    .sgpr_count: 32
-    .vgpr_count: 32
-    .max_flat_workgroup_size: 64
-...
-.end_amdgpu_metadata
-`;
-
 test('what a kernel executes is counted, by class', async () => {
   await using hal = createHal({ countsInstructions: true, clock: 'counted' });
   const device = await hal.open('amdgpu?target=gfx90a');
-  const code = device.load(assembledImage(kernelSource('counted', COUNTED) + METADATA, 'counted').bytes);
+  const code = device.load(kernelImage('counted', COUNTED));
   const counted = { entry: code.lookup('counted'), workgroupSize: 64 };
   const names = ['WW_INSTS', 'SQ_WAVES', 'SQ_INSTS_SALU', 'SQ_INSTS_VALU', 'SQ_INSTS_BRANCH', 'SQ_INSTS_LDS'];
   const target = new MemoryTarget();

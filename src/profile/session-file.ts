@@ -18,6 +18,7 @@ import {
 } from '../hal/index.ts';
 import { commandOperations } from './command-operations.ts';
 import { type BundleTarget, BundleWriter } from './format/bundle.ts';
+import { INSTRUCTION_LAYOUTS } from './format/instruction-records.ts';
 import {
   COUNTER_SCOPES,
   DEPENDENCY_STRATEGIES,
@@ -41,6 +42,7 @@ import {
   DISPATCH_EVENTS,
   DISPATCH_FLAG,
   EVENT_RELATIONSHIPS,
+  EXECUTABLE_CODE_OBJECTS,
   EXECUTABLE_EXPORTS,
   EXECUTABLE_FUNCTIONS,
   EXECUTABLES,
@@ -53,6 +55,7 @@ import {
   QUEUE_FLAG,
   QUEUES,
 } from './format/records.ts';
+import { InstructionRows } from './instruction-rows.ts';
 import { ThingIds } from './thing-ids.ts';
 
 const SESSION_ID = 1n;
@@ -104,6 +107,8 @@ const CHUNK_ORDER: readonly RecordLayout[] = [
   COUNTER_SAMPLES,
   MEMORY_EVENT_RECORDS,
   EVENT_RELATIONSHIPS,
+  EXECUTABLE_CODE_OBJECTS,
+  ...INSTRUCTION_LAYOUTS.values(),
 ];
 
 /** What a session calls the records of a layout. */
@@ -160,6 +165,7 @@ export class ProfileFileSink implements ProfileSink {
   #lastCounterSampleId = 0n;
   #lastDispatch: { readonly operation: OperationInfo; readonly eventId: bigint } | undefined;
   #lastRelationshipId = 0n;
+  readonly #instructions = new InstructionRows((layout, record) => this.#add(layout, record));
   #rows: Rows = new Map();
 
   constructor(target: BundleTarget) {
@@ -285,6 +291,9 @@ export class ProfileFileSink implements ProfileSink {
         break;
       case 'counters':
         this.#counterSample(event);
+        break;
+      case 'instruction-counts':
+        this.#instructions.kernel(event, this.#executables.of(event.entry.executable));
     }
   }
 

@@ -24,7 +24,7 @@ import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
-import { countsInstructions, deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
+import { countedBy, deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
 import { HAL_DEVICE_OPTIONS, openHal, processorOf } from '../program/hal-device.ts';
 import { type BenchmarkRow, benchmarkJson, benchmarkText, measureRepetitions } from '../text/hal-benchmark.ts';
 
@@ -279,7 +279,7 @@ async function withExport(
 ): Promise<number> {
   if (files.length === 0) throw usage('run and benchmark need a FILE with kernels');
   const processor = processorOf(files[0]!);
-  await using registry: DriverRegistry = await openHal(options, processor, countsInstructions(options));
+  await using registry: DriverRegistry = await openHal(options, processor, countedBy(options));
   const device = await openDevice(registry, context, options);
   using executable = device.load(
     files.map((file) => readInput(file)),

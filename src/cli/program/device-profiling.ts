@@ -4,8 +4,9 @@ import { WavewrightError } from '../../base/errors.ts';
 import type { LogicalDevice, ProfileData, ProfileSession } from '../../hal/index.ts';
 import type { BundleTarget } from '../../profile/format/bundle.ts';
 import { BundleFile } from '../process/bundle-file.ts';
+import type { CountedDetails } from './hal-device.ts';
 
-/** IREE's families of data; those without a value are not there. */
+/** IREE's families of data, and `instruction-counts` of our own; those without a value are not there. */
 const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   'queue-events': 'queue-events',
   'host-execution': 'host-execution',
@@ -14,6 +15,7 @@ const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   'memory-events': 'memory-events',
   'executable-metadata': 'always',
   counters: 'counters',
+  'instruction-counts': 'instruction-counts',
   'executable-traces': undefined,
   'device-metrics': undefined,
   'command-region-events': undefined,
@@ -27,7 +29,7 @@ export const deviceProfilingOptions = (verbs = '') =>
       kind: 'text',
       placeholder: 'FAMILY[,FAMILY]',
       aliases: ['device_profiling_mode'],
-      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events, counters`,
+      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events, counters, instruction-counts`,
     },
     'device-profiling-output': {
       kind: 'text',
@@ -107,9 +109,14 @@ export async function withProfile<T>(
   return result;
 }
 
-/** Whether instructions are counted by class, which devices do from the start or not at all. */
-export const countsInstructions = (options: DeviceProfilingOptions): boolean =>
-  familiesOf(options['device-profiling-mode'])?.includes('counters') ?? false;
+/** What devices are to count of each kernel, which they do from the start or not at all. */
+export function countedBy(options: DeviceProfilingOptions): CountedDetails {
+  const data = familiesOf(options['device-profiling-mode']) ?? [];
+  return {
+    countsInstructions: data.includes('counters'),
+    countsEachInstruction: data.includes('instruction-counts'),
+  };
+}
 
 const usage = (what: string): WavewrightError => new WavewrightError('USAGE', what);
 

@@ -1,6 +1,7 @@
 /** Devices of the HAL for commands: by URI, or those that a file's code is for. */
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import type { DriverRegistry } from '../../hal/index.ts';
+import type { HalOptions } from '../../hal-drivers/index.ts';
 import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { loadEmulator, MEMORY_OPTION, openImages, WORKERS_OPTION } from '../arguments/device-name.ts';
 
@@ -33,18 +34,21 @@ export interface HalDeviceOptions {
   readonly memory: number;
 }
 
+/** What emulated GPUs count of kernels besides what is always there. */
+export type CountedDetails = Pick<HalOptions, 'countsInstructions' | 'countsEachInstruction'>;
+
 /** A registry with all drivers; `processor`: of emulated GPUs whose URI names none. */
 export async function openHal(
   options: HalDeviceOptions,
   processor = 'gfx90a',
-  countsInstructions = false,
+  counted: CountedDetails = {},
 ): Promise<DriverRegistry> {
   const [{ createHal }, { nodeThreads }] = await Promise.all([import('../../hal-drivers/index.ts'), loadEmulator()]);
   return createHal({
     processors: Array.from({ length: options.gpus }, () => processor),
     ...(options.workers !== undefined && { workers: options.workers }),
     memorySizeBytes: options.memory,
-    countsInstructions,
+    ...counted,
     threads: nodeThreads,
     decompress: nodeDecompress,
   });

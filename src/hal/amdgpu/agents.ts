@@ -2,6 +2,7 @@
 import type { Decompress } from '../../codeobject/compressed-bundle.ts';
 import type { Device } from '../../device/device.ts';
 import type { DispatchStatistics } from '../../device/statistics.ts';
+import type { InstructionText } from '../executables/executable.ts';
 
 /** Something that a GPU counts of each dispatch. */
 export interface DispatchCounter {
@@ -12,6 +13,8 @@ export interface DispatchCounter {
   readonly count: (statistics: DispatchStatistics) => number;
 }
 
+export type InstructionReader = (code: DataView, offset: number, waveSize: 32 | 64) => InstructionText | undefined;
+
 /** A GPU that is not open yet. */
 export interface AgentSource {
   /** `GPU-` and 16 hexadecimal digits; the same for the same GPU, always. */
@@ -20,6 +23,11 @@ export interface AgentSource {
   readonly name: string;
   /** Default: it counts nothing. */
   readonly counters?: readonly DispatchCounter[];
+  /**
+   * Where it counts the executions of each instruction: what stands at an offset of code for waves of a size.
+   * Undefined for what is no instruction.
+   */
+  readonly instructionAt?: InstructionReader;
   /**
    * Opens it for one logical device, which closes it. Its memory has addresses that no other GPU of the
    * provider has.

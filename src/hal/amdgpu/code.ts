@@ -18,7 +18,9 @@ import type { LoadRequest } from '../backend/backend.ts';
 import type { DispatchCommand } from '../backend/command.ts';
 import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
 import type { CodeVariable, ExecutableCode, ExportInfo, ExportParameter } from '../executables/executable.ts';
+import type { InstructionReader } from './agents.ts';
 import { expectConstants, isReadOnly, setConstants } from './code-constants.ts';
+import { AmdgpuKernelCode } from './kernel-code.ts';
 
 /** Code of an executable on the GPUs of a logical device. */
 export class AmdgpuCode implements ExecutableCode {
@@ -29,9 +31,16 @@ export class AmdgpuCode implements ExecutableCode {
   readonly #executable: Executable;
   readonly #agents: readonly Agent[];
   readonly #runtime: Runtime;
+  readonly #instructionAt: InstructionReader | undefined;
 
   /** `agents`: at least one, of one ISA. */
-  constructor(runtime: Runtime, executable: Executable, agents: readonly Agent[]) {
+  constructor(
+    runtime: Runtime,
+    executable: Executable,
+    agents: readonly Agent[],
+    instructionAt: InstructionReader | undefined,
+  ) {
+    this.#instructionAt = instructionAt;
     this.#runtime = runtime;
     this.#executable = executable;
     this.#agents = agents;
@@ -66,6 +75,12 @@ export class AmdgpuCode implements ExecutableCode {
     return withHalStatus(() => functionAddress(this.#executable, name, agent), 'NOT_FOUND');
   }
 
+  kernelCode(exportOrdinal: number, deviceOrdinal: number): AmdgpuKernelCode {
+    const agent = this.#agent(deviceOrdinal);
+    const loaded = this.#executable.loadedCodeObjects.filter((each) => each.agent === agent);
+    return new AmdgpuKernelCode(loaded, this.kernel(agent, exportOrdinal).wavefrontSize, this.#instructionAt);
+  }
+
   #agent(deviceOrdinal: number): Agent {
     const agent = this.#agents[deviceOrdinal];
     if (agent !== undefined) return agent;
@@ -93,7 +108,7 @@ export function loadCode(
   runtime: Runtime,
   agents: readonly Agent[],
   { pieces, name, constants }: LoadRequest,
-  container: ContainerOptions,
+  { instructionAt, ...container }: ContainerOptions & { readonly instructionAt?: InstructionReader | undefined },
 ): AmdgpuCode {
   const target = parseTargetId(agents[0]!.requireDevice().properties.targetId);
   const executable = withHalStatus(() => runtime.createExecutable());
@@ -107,7 +122,7 @@ export function loadCode(
       for (const agent of agents) setConstants(runtime, executable, agent, constants);
       executable.freeze();
       for (const agent of agents) expectConstants(runtime, executable, agent, constants);
-      return new AmdgpuCode(runtime, executable, agents);
+      return new AmdgpuCode(runtime, executable, agents, instructionAt);
     });
   } catch (error) {
     executable[Symbol.dispose]();

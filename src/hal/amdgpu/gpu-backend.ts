@@ -14,7 +14,7 @@ import type { StorageRequest } from '../memory/allocator.ts';
 import type { Heap } from '../memory/buffer-params.ts';
 import type { ExternalMemory } from '../memory/external-memory.ts';
 import type { BufferStorage } from '../memory/storage.ts';
-import type { AgentSource, DispatchCounter } from './agents.ts';
+import type { AgentSource, DispatchCounter, InstructionReader } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
 import { HostQueue, type RingSizes } from './host-queue.ts';
 import { type DeviceLibrary, loadLibrary } from './library/device-library.ts';
@@ -56,7 +56,7 @@ const MAX_ROUNDS = 16;
 const MAX_SLICE_MS = 1;
 
 /** A GPU that was opened. */
-export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters'> {
+export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters' | 'instructionAt'> {
   readonly device: Device;
 }
 
@@ -113,8 +113,10 @@ export class GpuBackend implements DeviceBackend {
   readonly heaps: readonly Heap[];
   readonly imports = ['device'] as const;
   readonly counters?: readonly DispatchCounter[];
+  readonly countsInstructions: boolean;
   readonly #gpus: readonly OpenGpu[];
   readonly #runtime: Runtime;
+  readonly #instructionAt: InstructionReader | undefined;
   /** By GPU, then by heap. */
   readonly #pools: readonly (readonly MemoryPool[])[];
   readonly #options: GpuBackendOptions;
@@ -129,7 +131,9 @@ export class GpuBackend implements DeviceBackend {
   /** `gpus`: at least one, of one ISA; the backend closes them. Throws INCOMPATIBLE for `waits` they lack. */
   constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
     this.#gpus = gpus;
-    const [{ counters }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
+    const [{ counters, instructionAt }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
+    this.#instructionAt = instructionAt;
+    this.countsInstructions = instructionAt !== undefined;
     if (counters !== undefined) this.counters = counters;
     this.#options = options;
     this.#waits = crossQueueStrategy(options.waits, gpus[0]!.device.properties.processor);
@@ -175,7 +179,8 @@ export class GpuBackend implements DeviceBackend {
   }
 
   load(request: LoadRequest): AmdgpuCode {
-    return loadCode(this.#runtime, this.#runtime.gpuAgents, request, this.#options.container);
+    const options = { ...this.#options.container, instructionAt: this.#instructionAt };
+    return loadCode(this.#runtime, this.#runtime.gpuAgents, request, options);
   }
 
   createQueue(deviceOrdinal: number): QueueBackend {

@@ -47,8 +47,12 @@ async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
   const gpus: OpenGpu[] = [];
   for (const source of sources) {
     const device = opened.adopt(await source.open(), (each) => each.close());
-    const { uuid, name, counters } = source;
-    gpus.push({ uuid, name, ...(counters !== undefined && { counters }), device });
+    const { uuid, name, counters, instructionAt } = source;
+    const counted = {
+      ...(counters !== undefined && { counters }),
+      ...(instructionAt !== undefined && { instructionAt }),
+    };
+    gpus.push({ uuid, name, ...counted, device });
   }
   const isaOf = ({ device }: OpenGpu): string => device.properties.targetId;
   const other = gpus.find((gpu) => isaOf(gpu) !== isaOf(gpus[0]!));

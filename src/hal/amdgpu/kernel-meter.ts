@@ -11,19 +11,23 @@ export type MeasuredKernel = Omit<DispatchTimes, 'deviceOrdinal'>;
 export class KernelMeter {
   /** Nobody: nothing is kept. */
   tell: ((kernel: MeasuredKernel) => void) | undefined;
-  readonly #counters: readonly DispatchCounter[] | undefined;
+  readonly #counters: readonly DispatchCounter[];
   /** By completion signal: kernels that are measured have one each. */
-  readonly #counts = new Map<bigint, readonly number[]>();
+  readonly #counts = new Map<bigint, Pick<MeasuredKernel, 'counts' | 'instructions'>>();
 
-  constructor(counters: readonly DispatchCounter[] | undefined) {
+  constructor(counters: readonly DispatchCounter[] = []) {
     this.#counters = counters;
   }
 
   /** A packet is over; what is no kernel does not count. */
   packetEnded({ completionSignal, dispatch }: FinishedPacket): void {
-    if (this.tell === undefined || this.#counters === undefined || dispatch === undefined) return;
-    const counts = this.#counters.map(({ count }) => count(dispatch.statistics));
-    this.#counts.set(completionSignal, counts);
+    if (this.tell === undefined || dispatch === undefined) return;
+    const { statistics } = dispatch;
+    const { waves: waveCount, pcCounts: byPc } = statistics;
+    this.#counts.set(completionSignal, {
+      counts: this.#counters.map(({ count }) => count(statistics)),
+      ...(byPc !== undefined && { instructions: { waveCount, byPc } }),
+    });
   }
 
   /** The end of a submission is known; nobody is told of one that has no kernel of the program. */
@@ -32,6 +36,6 @@ export class KernelMeter {
     const { startTicks, endTicks, signal } = times;
     const counts = this.#counts.get(signal);
     this.#counts.delete(signal);
-    if (kernel !== undefined) this.tell?.({ operation, kernel, startTicks, endTicks, counts });
+    if (kernel !== undefined) this.tell?.({ operation, kernel, startTicks, endTicks, ...counts });
   }
 }

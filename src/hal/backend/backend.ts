@@ -4,6 +4,7 @@
  * `src/hal/null` is the shortest one, to begin a new driver with.
  */
 import type { AdvanceResult } from '../../device/device.ts';
+import type { PcCounts } from '../../device/statistics.ts';
 import type { QueueStanding } from '../core/stall.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { ExecutableCode, ExecutableConstants, ExecutableExport } from '../executables/executable.ts';
@@ -44,6 +45,14 @@ export interface DispatchTimes {
   readonly endTicks: bigint;
   /** In the order of `DeviceBackend.counters`. */
   readonly counts?: readonly number[] | undefined;
+  /** Of each instruction that it executed, where the device counts that. */
+  readonly instructions?: PcTally | undefined;
+}
+
+/** What was counted of the instructions of a kernel. */
+export interface PcTally {
+  readonly waveCount: number;
+  readonly byPc: PcCounts;
 }
 
 /** What a device counts of each dispatch. */
@@ -83,6 +92,8 @@ export interface DeviceBackend extends StorageSource, Disposable {
   measureDispatches?(tell: ((times: DispatchTimes) => void) | undefined): void;
   /** Of each dispatch that is measured. Absent: it counts nothing. */
   readonly counters?: readonly CounterInfo[];
+  /** Whether it counts each instruction of a dispatch that is measured. */
+  readonly countsInstructions?: boolean;
   /** Lets commands run for a few milliseconds. */
   progress(): AdvanceResult;
 }

@@ -304,6 +304,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
       observe: (observer) => this.#scheduler.observe(observer),
       observeMemory: (observer) => this.allocator.observe(observer),
       counters: this.#backend.counters ?? [],
+      countsInstructions: this.#backend.countsInstructions ?? false,
       measureDispatches: this.#backend.measureDispatches?.bind(this.#backend),
       forget: () => {
         this.#isProfiled = false;

@@ -10,6 +10,7 @@ import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts
 import type { MemoryEvent } from '../memory/allocator.ts';
 import type { OperationRequest, QueueEvent } from '../queues/scheduler.ts';
 import type { ClockSample, DeviceDescription } from './device-description.ts';
+import { type CountedKernel, InstructionTally } from './instruction-tally.ts';
 
 /** What a session is told of; names are IREE's. */
 export const PROFILE_DATA = [
@@ -19,6 +20,7 @@ export const PROFILE_DATA = [
   'dispatch-events',
   'memory-events',
   'counters',
+  'instruction-counts',
 ] as const;
 export type ProfileData = (typeof PROFILE_DATA)[number];
 
@@ -42,7 +44,8 @@ export interface HostExecution {
  * `queue-events`: an operation by times of the host; `host-execution`: one that the host has run;
  * `device-queue-events`: one that ran kernels, when it has ended, and `dispatch-events`: a kernel that has
  * run, both by times of the device's clock; `memory-events`: memory that comes and goes;
- * `counters`: what the device counted of a kernel.
+ * `counters`: what the device counted of a kernel; `instruction-counts`: what it counted of the instructions
+ * of a kernel, in all dispatches since the last flush.
  */
 export type ProfileEvent =
   | ({ readonly data: 'queue-events' } & QueueEvent)
@@ -50,7 +53,8 @@ export type ProfileEvent =
   | ({ readonly data: 'memory-events'; readonly timeMs: number } & MemoryEvent)
   | ({ readonly data: 'device-queue-events' } & OperationTimes)
   | ({ readonly data: 'dispatch-events' } & DispatchTimes)
-  | ({ readonly data: 'counters' } & CountedDispatch);
+  | ({ readonly data: 'counters' } & CountedDispatch)
+  | ({ readonly data: 'instruction-counts' } & CountedKernel);
 
 export interface ProfileChunk {
   readonly events: readonly ProfileEvent[];
@@ -106,6 +110,7 @@ export interface ProfiledDevice {
   observe(observer: ((event: QueueEvent) => void) | undefined): void;
   observeMemory(observer: ((event: MemoryEvent) => void) | undefined): void;
   readonly counters: readonly CounterInfo[];
+  readonly countsInstructions: boolean;
   /** Absent where nobody measures. */
   readonly measureDispatches: ((tell: ((times: DispatchTimes) => void) | undefined) => void) | undefined;
   /** The session is over. */
@@ -114,7 +119,13 @@ export interface ProfiledDevice {
 
 const DEFAULT_CAPACITY = 65_536;
 /** What needs times of the device. */
-const MEASURED: readonly ProfileData[] = ['device-queue-events', 'dispatch-events', 'counters'];
+const MEASURED: readonly ProfileData[] = ['device-queue-events', 'dispatch-events', 'counters', 'instruction-counts'];
+
+/** Why there is none of some data. */
+const LACKS: Readonly<Partial<Record<ProfileData, string>>> = {
+  counters: 'counts nothing of kernels',
+  'instruction-counts': 'was not opened to count each instruction',
+};
 
 /** Throws INVALID_ARGUMENT for a counter that the device does not have. */
 function chosenCounters({ counters }: ProfiledDevice, names: readonly string[] | undefined): readonly number[] {
@@ -143,6 +154,7 @@ export class ProfileSession implements AsyncDisposable {
   readonly #times = new Map<OperationInfo, OperationTimes>();
   /** What the host is to run, and when it began. */
   readonly #hostWork = new Map<OperationInfo, { readonly request: OperationRequest; startMs?: number }>();
+  readonly #instructions = new InstructionTally();
   #events: ProfileEvent[] = [];
   #dropped: Partial<Record<ProfileData, number>> = {};
   /** What the sink has not taken, oldest first. */
@@ -157,7 +169,8 @@ export class ProfileSession implements AsyncDisposable {
     this.#sink = sink;
     this.#capacity = capacity;
     const isMeasured = device.measureDispatches !== undefined;
-    const counts = (data: ProfileData) => data !== 'counters' || device.counters.length > 0;
+    const counts = (data: ProfileData) =>
+      data === 'instruction-counts' ? device.countsInstructions : data !== 'counters' || device.counters.length > 0;
     const has = (data: ProfileData) => (isMeasured || !MEASURED.includes(data)) && counts(data);
     this.data = data ?? PROFILE_DATA.filter(has);
     this.#counterIndices = this.data.includes('counters') ? chosenCounters(device, options.counters) : [];
@@ -166,10 +179,13 @@ export class ProfileSession implements AsyncDisposable {
     for (const data of this.data) {
       if (!PROFILE_DATA.includes(data)) throw invalidArgument(`there are no '${data}'`);
       if (has(data)) continue;
-      const lack = data === 'counters' ? 'counts nothing of kernels' : 'does not measure when kernels run';
-      throw new HalError('UNIMPLEMENTED', `${device.describe().name} ${lack}`, {
-        hint: 'queue-events have the times of operations',
-      });
+      throw new HalError(
+        'UNIMPLEMENTED',
+        `${device.describe().name} ${LACKS[data] ?? 'does not measure when kernels run'}`,
+        {
+          hint: 'queue-events have the times of operations',
+        },
+      );
     }
   }
 
@@ -230,6 +246,7 @@ export class ProfileSession implements AsyncDisposable {
     if (this.data.includes('device-queue-events')) this.#extend(times);
     if (!this.#isChosen(times)) return;
     if (this.data.includes('dispatch-events')) this.#add({ data: 'dispatch-events', ...times });
+    if (this.data.includes('instruction-counts')) this.#instructions.add(times);
     if (!this.data.includes('counters') || times.counts === undefined) return;
     const counts = this.#counterIndices.map((index) => times.counts![index]!);
     this.#add({ data: 'counters', ...times, counts });
@@ -274,7 +291,8 @@ export class ProfileSession implements AsyncDisposable {
   /** Gives the sink what has happened. Throws what the sink throws; what it did not take comes again. */
   async flush(): Promise<void> {
     if (this.#chunk !== undefined) await this.#write(this.#chunk);
-    const [events, dropped] = [this.#events, this.#dropped];
+    const kernels = this.#instructions.take().map((kernel) => ({ data: 'instruction-counts', ...kernel }) as const);
+    const [events, dropped] = [[...this.#events, ...kernels], this.#dropped];
     this.#events = [];
     this.#dropped = {};
     const droppedCount = Object.values(dropped).reduce((sum, count) => sum + count, 0);
@@ -286,6 +304,7 @@ export class ProfileSession implements AsyncDisposable {
     this.#chunk = chunk;
     await this.#sink.write(chunk);
     this.#chunk = undefined;
+    for (const event of chunk.events) if (event.data === 'instruction-counts') event.entry.executable.release();
   }
 
   /** Throws FAILED_PRECONDITION while the device has work, and what the sink throws; it may come again. */

@@ -2,6 +2,7 @@
  * Executables (iree/hal/executable.h): code that was prepared for a logical device, with exports that can be
  * dispatched. What an export takes is known from its code: bindings are buffers, constants are 32-bit words.
  */
+import type { SourceLine } from '../../codeobject/line-table.ts';
 import { PLACEMENT_FLAGS } from '../core/flags.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import { BufferAllocation, HalBuffer } from '../memory/buffer.ts';
@@ -57,6 +58,52 @@ export interface CodeVariable {
   readonly isReadOnly: boolean;
 }
 
+/** How control goes on behind an instruction; `conditional`: with the next one, or at its target. */
+export type InstructionControl = 'next' | 'branch' | 'conditional' | 'jump' | 'call' | 'return' | 'end';
+
+/** What stands at an offset of code. */
+export interface InstructionText {
+  readonly text: string;
+  readonly sizeBytes: number;
+  readonly control: InstructionControl;
+  /** Of a branch or a call of a fixed place: where it leads, as an offset of the code. */
+  readonly target?: number | undefined;
+  /** What kind of unit executes it: one of the classes that the device counts by. */
+  readonly className: string;
+}
+
+/** An instruction in its place. */
+export interface PlacedInstruction extends Omit<InstructionText, 'target'> {
+  /** Where it was loaded to. */
+  readonly pc: bigint;
+  /** Where a branch or a call of a fixed place leads. */
+  readonly targetPc: bigint | undefined;
+  readonly function: { readonly name: string; readonly offset: number };
+  readonly source?: SourceLine | undefined;
+}
+
+/** Instructions of code that was loaded for a kernel. */
+export interface KernelCode {
+  readonly waveSize: 32 | 64;
+  /** The code objects that are loaded with it. */
+  readonly codeObjects: readonly PlacedCodeObject[];
+  /**
+   * All instructions of the function that one is in, in their order; empty where no symbol says what is
+   * there.
+   */
+  functionAt(pc: bigint): readonly PlacedInstruction[];
+}
+
+/** A code object where it was loaded. */
+export interface PlacedCodeObject {
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  /** What is added to addresses in the file. */
+  readonly loadDelta: bigint;
+  /** The file. */
+  readonly bytes: Uint8Array;
+}
+
 /** What a driver keeps of an executable. */
 export interface ExecutableCode extends Disposable {
   /** What code it is: a target id, or `host`. */
@@ -66,6 +113,8 @@ export interface ExecutableCode extends Disposable {
   variable?(name: string, deviceOrdinal: number): CodeVariable;
   /** Where kernels call a device function. Throws NOT_FOUND, OUT_OF_RANGE. */
   functionAddress?(name: string, deviceOrdinal: number): bigint;
+  /** Absent where nothing is known of single instructions. Throws OUT_OF_RANGE. */
+  kernelCode?(exportOrdinal: number, deviceOrdinal: number): KernelCode;
 }
 
 /** An export of an executable, as dispatches name it. */

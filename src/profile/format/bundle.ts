@@ -173,14 +173,14 @@ export class BundleWriter {
     target.append(fileHeader(0));
   }
 
-  /** `contentType` is one of IREE's without the common part. */
+  /** `contentType`: one of IREE's without the common part, or another one whole, which has a dot. */
   record(
     type: BundleRecordType,
     contentType: string,
     header: Partial<BundleRecordHeader> = {},
     payload: readonly Uint8Array[] = [],
   ): void {
-    const bytes = recordHeader(type, CONTENT_TYPE_PREFIX + contentType, header, payload);
+    const bytes = recordHeader(type, fullContentType(contentType), header, payload);
     for (const each of [bytes, ...payload]) {
       this.#target.append(each);
       this.#sizeBytes += each.length;

@@ -1,5 +1,7 @@
 /** Names of the numbers in profile files, as iree-profile prints them (iree/hal/profile_schema.h). */
 
+import type { InstructionControl } from '../../hal/index.ts';
+
 const numbered = <Name extends string>(names: readonly Name[], first = 1): Readonly<Record<number, Name>> =>
   Object.fromEntries(names.map((name, i) => [first + i, name]));
 
@@ -87,6 +89,12 @@ export const METRIC_VALUE_KINDS = numbered(['none', 'i64', 'u64', 'f64'], 0);
 export const METRIC_SEMANTICS = numbered(['none', 'instant', 'average', 'cumulative', 'delta', 'state'], 0);
 export const METRIC_PLOTS = numbered(
   ['none', 'number', 'memory', 'percentage', 'frequency', 'temperature', 'power', 'energy', 'bandwidth'],
+  0,
+);
+
+/** How control goes on behind an instruction. */
+export const INSTRUCTION_CONTROLS = numbered(
+  ['next', 'branch', 'conditional', 'jump', 'call', 'return', 'end'] as const satisfies readonly InstructionControl[],
   0,
 );
 

@@ -203,7 +203,7 @@ interface TailField extends TailCodec<unknown> {
 export class RecordLayout<
   const Of extends Readonly<Record<string, RecordField>> = Readonly<Record<string, RecordField>>,
 > {
-  /** What stands behind `application/vnd.iree.hal.profile.`. */
+  /** What stands behind `application/vnd.iree.hal.profile.`, or one with a dot that is not IREE's, whole. */
   readonly contentType: string;
   /** `record_type` in interchange files. */
   readonly rowType: string;

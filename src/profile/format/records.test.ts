@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
 import { BundleWriter, readProfileBundle } from './bundle.ts';
+import { INSTRUCTION_LAYOUTS } from './instruction-records.ts';
 import { NO_ORDINAL, type RecordField, type RecordLayout, type RecordOf } from './record-layout.ts';
 import { DISPATCH_EVENTS, EXECUTABLE_EXPORTS, EXECUTABLE_TRACES, RECORD_LAYOUTS } from './records.ts';
 
@@ -85,7 +86,7 @@ const recordOf = ({ fields }: RecordLayout): fc.Arbitrary<RecordOf<RecordLayout>
     noNullPrototype: true,
   }) as fc.Arbitrary<RecordOf<RecordLayout>>;
 
-const anyLayout = fc.constantFrom(...RECORD_LAYOUTS.values());
+const anyLayout = fc.constantFrom(...RECORD_LAYOUTS.values(), ...INSTRUCTION_LAYOUTS.values());
 const anyRecords = anyLayout.chain((layout) =>
   fc.record({
     layout: fc.constant(layout),
