@@ -38,6 +38,11 @@ export interface Fault {
    * tables.
    */
   readonly source?: SourceLine;
+  /**
+   * Filled in by the runtime: the line of the text that the device was given, where `source` is of what a
+   * compiler made that text of.
+   */
+  readonly text?: SourceLine;
   /** Filled in by the runtime: where the host freed that allocation, as a line of a stack trace. */
   readonly freedBy?: string;
 }

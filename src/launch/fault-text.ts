@@ -1,6 +1,7 @@
 /** A fault in words: the sentence of an error, and its parts. */
 import type { ErrorReport } from '../base/errors.ts';
 import { hex } from '../base/text.ts';
+import type { SourceLine } from '../codeobject/line-table.ts';
 import type { Fault } from '../device/fault.ts';
 
 export interface FaultPlace {
@@ -20,14 +21,16 @@ export interface FaultText {
   readonly hint?: string;
 }
 
+const placeOf = ({ file, line, column }: SourceLine): string => `${file}:${line}:${column}`;
+
 export function faultText(fault: Fault, place: FaultPlace): FaultText {
   const { kernel, privateSizeBytes, agent, agentNote = '' } = place;
   const isNamed = kernel === undefined || fault.location.startsWith(`${kernel}+`);
-  const { source, freedBy } = fault;
+  const { source, text, freedBy } = fault;
   const parts = [
     fault.message,
     ...(isNamed ? [] : [`kernel ${kernel}`]),
-    ...(source ? [`at ${source.file}:${source.line}:${source.column}`] : []),
+    ...(source ? [`at ${placeOf(source)}${text ? ` (${placeOf(text)})` : ''}`] : []),
     ...(freedBy === undefined ? [] : [`freed by ${freedBy}`]),
     ...(agent === undefined ? [] : [`agent ${agent}${agentNote}`]),
   ];
@@ -41,14 +44,15 @@ export function faultText(fault: Fault, place: FaultPlace): FaultText {
 }
 
 function reportOf(fault: Fault, kernel: string | undefined, agent: string | undefined): ErrorReport {
-  const { what, near, source, freedBy, lane } = fault;
+  const { what, near, source, text, freedBy, lane } = fault;
   const place = `workgroup (${fault.workgroup.join(', ')}), wave ${fault.wave}`;
   return {
     headline: what?.replace(/,$/, '') ?? fault.message,
     fields: {
       ...(fault.instruction !== '' && { instruction: `'${fault.instruction}'` }),
       at: `pc ${hex(fault.pc)}${fault.location && ` in ${fault.location}`}`,
-      ...(source && { source: `${source.file}:${source.line}:${source.column}` }),
+      ...(source && { source: placeOf(source) }),
+      ...(text && { text: placeOf(text) }),
       ...(kernel !== undefined && { kernel }),
       'work-item': lane === undefined ? place : `${place}, lane ${lane}`,
       ...(near !== undefined && { memory: near }),

@@ -3,6 +3,8 @@
  * one module leaves `.extern` is what another one defines.
  */
 import { WavewrightError } from '../base/errors.ts';
+import { firstAbove } from '../base/search.ts';
+import type { SourceLine } from '../codeobject/line-table.ts';
 import type { Device } from '../device/device.ts';
 import { guestAddress } from '../device/guest-address.ts';
 import type { Dispatch } from '../device/launch.ts';
@@ -12,13 +14,13 @@ import { KERNEL_HEADER_BYTES, readKernelHeader, writeKernelHeader } from '../ptx
 import {
   compileModule,
   type ImageKernel,
-  type ImageLine,
   type PtxImage,
   type Relocation,
   sharedFunctions,
 } from '../ptx/compile/module.ts';
 import { SharedLayout } from '../ptx/compile/shared-layout.ts';
 import { type StackNeeds, stackNeeds } from '../ptx/compile/stack-needs.ts';
+import { DebugLines } from '../ptx/text/debug-lines.ts';
 import { parseSource } from '../ptx/text/parser.ts';
 import { PtxSource } from '../ptx/text/source.ts';
 import type { NvptxExecutable, PtxKernel, PtxSymbol, PtxText, WantedFunctions } from './executable.ts';
@@ -30,6 +32,8 @@ export type { PtxKernel, PtxText } from './executable.ts';
 interface Loaded extends Placed {
   readonly source: PtxSource;
   readonly view: Uint8Array;
+  /** Made when a place is first asked for. */
+  debugLines?: DebugLines;
 }
 
 /** `using` frees its memory; nothing of it may run any more. */
@@ -99,8 +103,7 @@ export class PtxExecutable implements NvptxExecutable {
   errorOf(dispatch: Dispatch, kernel: Pick<PtxKernel, 'name'>, privateSizeBytes?: number): WavewrightError | undefined {
     const { error, fault } = dispatch;
     if (error || !fault) return error;
-    const source = this.sourceLine(fault.pc);
-    const placed = { ...fault, ...(source && { source }) };
+    const placed = { ...fault, ...this.#linesOf(fault.pc) };
     const { message, ...context } = faultText(placed, { kernel: kernel.name, privateSizeBytes });
     const code = fault.kind === 'unsupported' ? 'UNSUPPORTED' : 'GPU_FAULT';
     const text = [message, ...dispatch.describeWaves((pc) => this.sourceText(pc))].join('\n  ');
@@ -168,11 +171,20 @@ export class PtxExecutable implements NvptxExecutable {
     });
   }
 
-  /** The line of the PTX text that the instruction at an address comes from. */
-  sourceLine(pc: bigint): { readonly file: string; readonly line: number; readonly column: number } | undefined {
-    const found = this.#loadedAt(pc);
-    const line = found && lineAt(found.image.lines, Number(pc - found.address));
-    return line && { file: found.image.name, line: line.line, column: line.column };
+  /** The line of the source that a compiler named in the text, or else that of the text. */
+  sourceLine(pc: bigint): SourceLine | undefined {
+    return this.#linesOf(pc).source;
+  }
+
+  /** `text`: the line of the PTX text, where that names one of the source. */
+  #linesOf(pc: bigint): { readonly source?: SourceLine; readonly text?: SourceLine } {
+    const loaded = this.#loadedAt(pc);
+    const offset = loaded && textOffsetAt(loaded, pc);
+    if (offset === undefined) return {};
+    const text = { file: loaded!.image.name, ...loaded!.source.position(offset) };
+    loaded!.debugLines ??= new DebugLines(loaded!.image.module);
+    const source = loaded!.debugLines.at(offset);
+    return source ? { source, text } : { source: text };
   }
 
   /** The same as text. */
@@ -195,16 +207,9 @@ export class PtxExecutable implements NvptxExecutable {
   }
 }
 
-/** The last line that begins at an offset or before it. */
-function lineAt(lines: readonly ImageLine[], offset: number): ImageLine | undefined {
-  let [low, high] = [0, lines.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (lines[middle]!.offset <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return lines[low - 1];
-}
+/** Where in the text the instruction begins that the code at an address comes from. */
+const textOffsetAt = ({ image: { lines }, address }: Loaded, pc: bigint): number | undefined =>
+  lines[firstAbove(lines, Number(pc - address)) - 1]?.textOffset;
 
 function trailingZeros(mask: bigint): bigint {
   let shift = 0n;

@@ -328,6 +328,10 @@ test('faults name instruction, kernel, lane and the line of the text', async () 
     await failureOf('  ld.global.u32 %r3, [16];'),
     /invalid read of address 0x10 .*wave 0; .*at k\.ptx:25:3$/,
   );
+  assert.match(
+    await failureOf('  .loc 1 7 5\n  ld.global.u32 %r3, [16];', '.file 1 "a.c"'),
+    /at a\.c:7:5 \(k\.ptx:26:3\)$/,
+  );
   assert.match(await failureOf('  trap;'), /^GPU_FAULT kernel 'k': trap by 'trap' .*; at k\.ptx:25:3/);
   assert.match(await failureOf('  ld.shared.u32 %r3, [4096];'), /^GPU_FAULT .*'ld.shared.u32/);
   const parted = 'setp.lt.u32 %p1, %gid, 5;\n@%p1 bra there;\nbar.sync 0;\nthere:';

@@ -81,11 +81,10 @@ export interface ImageSymbol {
   readonly binding: LinkBinding;
 }
 
-/** The line of the text that the instruction at an offset of the image comes from. */
+/** From an offset of the image on: where in the text the instruction begins that this comes from. */
 export interface ImageLine {
-  readonly offset: number;
-  readonly line: number;
-  readonly column: number;
+  readonly address: number;
+  readonly textOffset: number;
 }
 
 export interface PtxImage {
@@ -96,7 +95,7 @@ export interface PtxImage {
   readonly functions: readonly ImageFunction[];
   readonly symbols: readonly ImageSymbol[];
   readonly relocations: readonly Relocation[];
-  /** By offset, ascending. */
+  /** In the order of the image. */
   readonly lines: readonly ImageLine[];
 }
 
@@ -226,7 +225,7 @@ class ModuleCompiler {
       seen.add(name);
       work.push(...this.#function(item));
     }
-    this.#lines.sort((a, b) => a.offset - b.offset);
+    this.#lines.sort((a, b) => a.address - b.address);
     for (const { name, target } of this.#aliases) {
       const found = this.#symbols.find((symbol) => symbol.name === target);
       if (found) this.#symbols.push({ ...found, name });
@@ -325,7 +324,7 @@ class ModuleCompiler {
     for (const { line, instruction, offset } of placed) {
       writeMachine(view, offset, instruction);
       const start = base + offset;
-      if (line.offset > 0) this.#lines.push({ offset: start, ...this.#source.position(line.offset) });
+      if (line.offset > 0) this.#lines.push({ address: start, textOffset: line.offset });
       if (line.callee !== undefined) {
         used.add(line.callee);
         const place = start + distanceOffset(instruction);
