@@ -97,7 +97,42 @@ const UNALIGNED_LOADS = `
   global_store_dword v0, v5, s[10:11]
   s_endpgm`;
 
+/**
+ * Reciprocals of numbers that become denormal, which counts as zero, in one lane after the other, and of some
+ * that are in three lanes all the time; then the same where lanes leave the loop.
+ */
+const RARE_OPERANDS = `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_lshlrev_b32 v1, 21, v0
+  v_sub_u32 v6, 64, v0
+  v_lshlrev_b32 v6, 21, v6
+  v_mov_b32 v5, 0
+  s_movk_i32 s20, 30
+1:
+  v_rcp_f32 v2, v1
+  v_rcp_f32 v3, v6
+  v_subrev_u32 v1, 0x200000, v1
+  v_xor_b32 v5, v2, v5
+  v_add_u32 v5, v3, v5
+  s_sub_u32 s20, s20, 1
+  s_cmp_lg_u32 s20, 0
+  s_cbranch_scc1 1b
+  v_lshlrev_b32 v1, 21, v0
+2:
+  v_rcp_f32 v2, v1
+  v_subrev_u32 v1, 0x200000, v1
+  v_add_u32 v5, v2, v5
+  v_cmp_lt_i32 vcc, -1, v1
+  s_and_b64 exec, exec, vcc
+  s_cbranch_execnz 2b
+  s_mov_b64 exec, -1
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v5, s[10:11]
+  s_endpgm`;
+
 for (const [what, body] of Object.entries({
+  'rare operands': RARE_OPERANDS,
   'buffer loads': BUFFER_LOADS,
   'unaligned loads of scratch': UNALIGNED_LOADS,
 })) {

@@ -111,23 +111,26 @@ function bitOperations(b: PureBuilder, layout: Layout, flush: { inputs: boolean;
 
 /**
  * v_min / v_max: with IEEE set a signalling NaN comes out quieted; otherwise the other operand of a NaN is
- * taken; -0 is less than +0 (CDNA3 ISA 12.7, V_MIN_F32 and V_MAX_F32).
+ * taken; -0 is less than +0 (CDNA3 ISA 12.7, V_MIN_F32 and V_MAX_F32). NaNs are rare.
  */
 function minMax(
   b: PureBuilder,
-  f: Pick<FloatBuilder, 'isNan' | 'isSignalling' | 'quiet' | 'lt' | 'eq' | 'input' | 'result' | 'isNegative'>,
+  f: Pick<FloatBuilder, 'isNan' | 'isSignalling' | 'quiet' | 'lt' | 'eq' | 'input' | 'result'>,
   { wantLess, ieee }: { readonly wantLess: boolean; readonly ieee: boolean },
   x: Value,
   y: Value,
 ): Value {
   const [p, q] = [f.input(x), f.input(y)];
-  const less = b.op('i1.or', f.lt(p, q), b.op('i1.and', f.eq(p, q), f.isNegative(p)));
-  const ordered = wantLess ? b.select(less, p, q) : b.select(less, q, p);
-  let value = b.select(f.isNan(p), q, b.select(f.isNan(q), p, ordered));
+  const [isLess, isGreater] = [f.lt(p, q), f.lt(q, p)];
+  // Equal numbers have the same bits, but for zeros of both signs.
+  const equal = wantLess ? b.or(p, q) : b.and(p, q);
+  const ordered = b.select(wantLess ? isLess : isGreater, p, b.select(wantLess ? isGreater : isLess, q, equal));
+  let value = b.select(f.isNan(p), q, p);
   if (ieee) {
     value = b.select(f.isSignalling(p), f.quiet(p), b.select(f.isSignalling(q), f.quiet(q), value));
   }
-  return f.result(value);
+  const isOrdered = [isGreater, f.eq(p, q)].reduce((x, y) => b.op('i1.or', x, y), isLess);
+  return f.result(b.select(b.rare(b.not(isOrdered)), value, ordered));
 }
 
 /** Clamp to 0..1 (CDNA3 ISA 6.2.2): -0 becomes +0, NaN becomes 0 with DX10_CLAMP and stays otherwise. */

@@ -77,6 +77,8 @@ export const INT_OPS = {
   'i1.or': op('i1', ['i1', 'i1'], (a: number, b: number) => a | b),
   'i1.xor': op('i1', ['i1', 'i1'], (a: number, b: number) => a ^ b),
   'i1.not': op('i1', ['i1'], (a: number) => a ^ 1),
+  /** A condition that is nearly never true: fast code takes it for false, and gives up where it is not. */
+  'i1.rare': op('i1', ['i1'], (a: number) => a),
   /** 1 for true, 0 for false. */
   'i1.toI32': op('i32', ['i1'], (a: number) => a),
 } as const satisfies Record<string, Op>;

@@ -81,6 +81,11 @@ export class PureBuilder {
     return this.xor(a, a.type === 'i64' ? this.i64(-1n) : this.i32(-1));
   }
 
+  /** A condition that is nearly never true in any lane; conditions of the wave are what they are. */
+  rare(condition: Value): Value {
+    return condition.lane ? this.op('i1.rare', condition) : condition;
+  }
+
   neg(a: Value): Value {
     return this.sub(a.type === 'i64' ? this.i64(0n) : this.i32(0), a);
   }

@@ -1,7 +1,11 @@
 /**
  * Base-2 exponential and logarithm, sine and cosine of revolutions, hyperbolic tangent: deterministic
- * polynomials on f64 bits, to be rounded once to f32 or less. What hardware computes is not published bit for
- * bit; the accuracy that CDNA2 ISA 12.8 gives is 1 ulp of f32, and that of PTX ISA 9.7.3 is less.
+ * polynomials on f64 bits, rounded once to f32 or less. What hardware computes is not published bit for bit;
+ * the accuracy that CDNA2 ISA 12.8 gives is 1 ulp of f32, and that of PTX ISA 9.7.3 is less.
+ *
+ * Functions with `Single` in their name take and give f32. They reduce their argument in f32, which is exact,
+ * and come to the same bits as those on f64, rounded; what they do only for rare arguments costs fast code
+ * nothing (`Builder.rare`).
  *
  * The coefficients are minimax fits (Remez exchange, relative error). Relative error of each function over
  * its reduced range: 2^r 8e-13, sin 7e-14, log2 3e-16; an f32 result is off by at most 0.5001 ulp. No fused
@@ -51,6 +55,69 @@ export function exp2(b: Builder, x: Value): Value {
   return multiply(b, polynomial(b, EXP2, subtract(b, limited, whole)), scale);
 }
 
+const wide = (b: Builder, x: Value): Value => b.op('f64.fromF32', x);
+const single = (b: Builder, x: Value): Value => b.op('f32.fromF64', x);
+
+/** Where 2^x has a normal f32, which is the rounded mantissa with another exponent, or is zero. */
+const MIN_POWER = -126;
+const END_OF_POWERS = 128;
+const ZERO_POWER = -127;
+/** 2^x is infinite or zero well before. */
+const LARGE_POWER = 200;
+
+/** 2^x, any x; a denormal result is +0, and a NaN stays one, quieted. */
+export function exp2Single(b: Builder, x: Value): Value {
+  const { f32 } = b;
+  const isZero = b.op('f32.le', x, f32.constant(ZERO_POWER));
+  const isNormal = b.op(
+    'i1.and',
+    b.op('f32.le', f32.constant(MIN_POWER), x),
+    b.op('f32.lt', x, f32.constant(END_OF_POWERS)),
+  );
+  const isRare = b.rare(b.not(b.op('i1.or', isNormal, isZero)));
+  const [low, high] = [f32.constant(-LARGE_POWER), f32.constant(LARGE_POWER)];
+  const limited = b.select(b.op('f32.lt', x, low), low, b.select(b.op('f32.lt', high, x), high, x));
+  const power = b.select(isRare, limited, x);
+  const whole = b.op('f32.nearest', power);
+  const exponent = b.op('f32.toI32S', whole);
+  const mantissa = polynomial(b, EXP2, wide(b, b.op('f32.sub', power, whole)));
+  const usual = b.add(single(b, mantissa), b.shl(exponent, 23));
+  const rounded = single(b, multiply(b, mantissa, powerOfTwo(b, exponent)));
+  const isDenormal = b.ltU(rounded, b.i32(1 << 23));
+  const rare = b.select(f32.isNan(x), f32.quiet(x), b.select(isDenormal, b.i32(0), rounded));
+  return b.select(isZero, b.i32(0), b.select(isRare, rare, usual));
+}
+
+/** sqrt(1/2) as f32, less what its mantissa has behind the top 20 bits. */
+const SQRT_HALF = 0x3f3504f0;
+const ONE = 0x3f800000;
+
+/** log2(x) for normal x > 0; something for any other. */
+export function log2Single(b: Builder, x: Value): Value {
+  const shifted = b.add(x, b.i32(ONE - SQRT_HALF));
+  const exponent = b.sub(b.shrU(shifted, 23), b.i32(127));
+  const mantissa = wide(b, b.add(b.and(shifted, b.i32(0x7fffff)), b.i32(SQRT_HALF)));
+  return single(b, add(b, b.op('f64.fromI32S', exponent), log2OfMantissa(b, mantissa)));
+}
+
+/** Distance of an f32 from the nearest whole number. */
+const singleFromWhole = (b: Builder, x: Value): Value => b.op('f32.sub', x, b.op('f32.nearest', x));
+
+/** sin(2 pi x), any finite x: whole numbers give +0. */
+export function sineOfTurnsSingle(b: Builder, x: Value): Value {
+  const { f32 } = b;
+  const t = singleFromWhole(b, x);
+  const reflected = b.op('f32.sub', f32.copySign(f32.constant(0.5), t), t);
+  const inQuarter = b.op('f32.le', f32.abs(t), f32.constant(0.25));
+  return single(b, quarterSine(b, wide(b, b.select(inQuarter, t, reflected))));
+}
+
+/** cos(2 pi x), any finite x. */
+export function cosineOfTurnsSingle(b: Builder, x: Value): Value {
+  const t = wide(b, b.f32.abs(singleFromWhole(b, x)));
+  return single(b, quarterSine(b, subtract(b, b.f64.constant(0.25), t)));
+}
+
 /** High dword of sqrt(1/2): mantissas from there to its double are the range of the fit. */
 const SQRT_HALF_HIGH = 0x3fe6a09e;
 const ONE_HIGH = 0x3ff00000;
@@ -60,11 +127,14 @@ export function log2(b: Builder, x: Value): Value {
   const shifted = b.add(b.high(x), b.i32(ONE_HIGH - SQRT_HALF_HIGH));
   const exponent = b.sub(b.shrU(shifted, 20), b.i32(1023));
   const mantissaHigh = b.add(b.and(shifted, b.i32(0xfffff)), b.i32(SQRT_HALF_HIGH));
-  const mantissa = b.pack(b.low(x), mantissaHigh);
+  const fraction = log2OfMantissa(b, b.pack(b.low(x), mantissaHigh));
+  return add(b, b.op('f64.fromI32S', exponent), fraction);
+}
+
+function log2OfMantissa(b: Builder, mantissa: Value): Value {
   const one = b.f64.constant(1);
   const s = b.op('f64.div', subtract(b, mantissa, one), add(b, mantissa, one));
-  const fraction = multiply(b, s, polynomial(b, LOG2, multiply(b, s, s)));
-  return add(b, b.op('f64.fromI32S', exponent), fraction);
+  return multiply(b, s, polynomial(b, LOG2, multiply(b, s, s)));
 }
 
 /** Distance of x from the nearest whole number, -1/2..1/2, exact. */

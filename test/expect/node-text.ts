@@ -1,6 +1,7 @@
 /** Regions and loops as the compiler sees them: values with registers renamed. */
 import type { LoopPlan } from '../../src/emulator/jit/loops/loop-plan.ts';
-import type { AddressParts, Node, Region } from '../../src/emulator/jit/regions/node.ts';
+import type { AddressParts, Node } from '../../src/emulator/jit/regions/node.ts';
+import type { Region } from '../../src/emulator/jit/regions/region.ts';
 import { Names } from './names.ts';
 import { placeName } from './place-names.ts';
 
@@ -100,7 +101,8 @@ const partsOf = (address: AddressParts | undefined): Node[] => {
 };
 
 export function regionText(region: Region, waveSize: 32 | 64): string[] {
-  const { nodes, exec, scalars, rows, branch, wholeRows, fences } = region;
+  const { exec, scalars, rows, branch, wholeRows, fences } = region;
+  const { nodes } = region.graph;
   const results = [...scalars.values(), ...rows.values(), ...(exec ? [exec] : []), ...(branch ? [branch] : [])];
   const text = new NodeText(waveSize, nodes, results);
   return [

@@ -29,7 +29,8 @@ import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
 import { type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
 import { FixedPlace } from './regions/fixed-place.ts';
-import type { Node, Region } from './regions/node.ts';
+import type { Node } from './regions/node.ts';
+import type { Region } from './regions/region.ts';
 import { RegionBuilder } from './regions/region-builder.ts';
 import { RegionLowering } from './regions/region-lowering.ts';
 

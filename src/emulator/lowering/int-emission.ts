@@ -278,6 +278,7 @@ export const INT_EMISSION: Readonly<Record<keyof typeof INT_OPS, Emission>> = {
   'i1.or': plain('i32.or', 'v128.or'),
   'i1.xor': plain('i32.xor', 'v128.xor'),
   'i1.not': { scalar: scalar('i32.eqz'), simd: vector('v128.not') },
+  'i1.rare': { scalar: scalar(), simd: copy },
   'i1.toI32': {
     scalar: scalar(),
     simd: ({ f }, [a]) => {
@@ -288,6 +289,11 @@ export const INT_EMISSION: Readonly<Record<keyof typeof INT_OPS, Emission>> = {
     },
   },
 };
+
+function copy({ f }: Emitter, [a]: readonly LaneArgument[]): Lanes {
+  f.get(a!.lanes[0]!);
+  return [captured(f)];
+}
 
 function extendHalves(f: Emitter['f'], a: LaneArgument, sign: 's' | 'u'): Lanes {
   return (['low', 'high'] as const).map((part) => {

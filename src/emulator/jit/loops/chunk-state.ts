@@ -36,6 +36,6 @@ export interface Chunk {
   readonly rows: Map<number, Local>;
   readonly masks: Map<number, Local>;
   readonly tests: Map<number, Local>;
-  /** What was seen of NaNs: 32-bit lanes, 64-bit lanes. */
+  /** What was seen of NaNs and rare conditions: 32-bit lanes, 64-bit lanes. */
   readonly nans: { readonly f32x4: Local; readonly f64x2: readonly [Local, Local] } | undefined;
 }

@@ -62,7 +62,7 @@ export class LoopBody {
       ...[...plan.tests.values(), ...skips].map(({ mask }) => mask),
     ];
     if (again.kind === 'lanes') results.push(again.mask);
-    const needed = new Set([...results, plan.graph.exec]);
+    const needed = new Set([...results, ...plan.rare, plan.graph.exec]);
     for (const node of plan.nodes.toReversed()) {
       if (!node.lane || (!needed.has(node) && !isAccess(node))) continue;
       needed.add(node);
@@ -70,6 +70,7 @@ export class LoopBody {
     }
     this.#nodes = plan.nodes.filter((node) => node.lane && needed.has(node));
     for (const node of results) this.#kept.add(node);
+    for (const node of plan.rare) if (!plan.variant.has(node)) this.#kept.add(node);
     this.#kept.add(plan.graph.exec);
     const splatted = new Set(results);
     for (const node of this.#nodes) {
@@ -213,6 +214,8 @@ export class LoopBody {
       const local = chunk.masks.get(base);
       if (local) chunk.lanes.set(node, [local]);
     }
+    for (const node of plan.rare)
+      if (!plan.variant.has(node)) this.#nans?.noteRare(node, chunk.lanes.get(node)![0]!, chunk);
     return chunk;
   }
 
@@ -343,6 +346,7 @@ export class LoopBody {
       this.#places?.unload(this.#chunk, held);
       if (node.leaf.kind === 'load') this.#setLoaded(node, result);
       else lanes.set(node, result);
+      this.#nans?.noteRare(node, result[0]!, this.#chunk);
     }
     if (!this.#lastUse.has(node)) this.#free(node, fixed);
     for (const arg of new Set(argumentsOf(node, this.#isFast)))

@@ -94,7 +94,7 @@ export class LoopBuilder extends GraphBuilder {
     const [masks, scalars] = this.#results();
     if (!this.fits) return undefined;
     return {
-      nodes: this.graph.nodes,
+      values: this.graph,
       rows: this.rows,
       scalars,
       masks,

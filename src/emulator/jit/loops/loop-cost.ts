@@ -43,7 +43,7 @@ function costOf(node: Node): readonly [operations: number, latency: number] {
   if (/\.(shl|shrU|shrS)$/.test(op) && node.args[1]!.lane) return [14 * wide, 8];
   if (/clz|ctz|popcnt/.test(op)) return [12, 10];
   if (op === 'load') return [ACCESS_OPERATIONS, 10];
-  return /^(loaded|row|laneMask|laneId|f32\.canonical)$/.test(op) ? [0, 0] : [wide, 1.25];
+  return /^(loaded|row|laneMask|laneId|f32\.canonical|i1\.rare)$/.test(op) ? [0, 0] : [wide, 1.25];
 }
 
 /** Cycles by which an iteration ends later than the one before when nothing but dependences count. */

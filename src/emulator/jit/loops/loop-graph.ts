@@ -1,5 +1,6 @@
 /** One iteration of a loop as values, and what is known of the loop. */
 import type { Decoded } from '../function/decoded.ts';
+import type { Graph } from '../regions/graph.ts';
 import type { Node, NodeOf } from '../regions/node.ts';
 
 /**
@@ -23,7 +24,8 @@ export type Again =
  * of a scalar register in `masks`.
  */
 export interface LoopGraph {
-  readonly nodes: readonly Node[];
+  /** Its values, each behind those that it is computed from. */
+  readonly values: Graph;
   /**
    * Registers that the loop writes, with their values after an iteration: rows of VGPRs, scalars, masks of
    * lanes.

@@ -85,7 +85,8 @@ export class LoopLowering {
     const mayFault = plan.nodes.some(isAccess);
     if (mayFault) this.#setLoop(() => this.state.pushRecord(plan.loop.header.instructions[0]!.index));
     const invariants = new LoopValues(this.state);
-    for (const node of plan.nodes) if (!node.lane && !plan.variant.has(node)) invariants.emit(node);
+    const usual = plan.usual ?? plan;
+    for (const node of usual.nodes) if (!node.lane && !usual.variant.has(node)) invariants.emit(node);
     for (const offset of plan.scalars.keys()) {
       const entry = i32();
       f.get(wave);
@@ -147,7 +148,7 @@ export class LoopLowering {
   #emitGroups(environment: LoopEnvironment): void {
     const { f, spaces } = this.state;
     const { chunk, pointer } = environment;
-    const fast = new LoopBody(environment, this.chunkCount, true);
+    const fast = new LoopBody({ ...environment, plan: this.plan.usual ?? this.plan }, this.chunkCount, true);
     fast.prepare();
     const bits = f.local('i32');
     const end = f.local('i32');

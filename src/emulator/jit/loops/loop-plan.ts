@@ -6,6 +6,7 @@ import type { Liveness } from '../function/liveness.ts';
 import { haveFastAccess, isAccess } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
+import { UsualValues } from '../regions/usual.ts';
 import { LoopBuilder } from './loop-builder.ts';
 import { isBallot, type LoopGraph } from './loop-graph.ts';
 import type { MaskAlgebra } from './mask-algebra.ts';
@@ -37,6 +38,10 @@ export interface LoopPlan {
   readonly cleared: ReadonlySet<number>;
   /** Rows that something after the loop may read. */
   readonly rowsOutside: ReadonlySet<number>;
+  /** Conditions that must be false in active lanes for the values to be right. */
+  readonly rare: ReadonlySet<Node>;
+  /** Less, for iterations in which nothing rare happens. */
+  readonly usual?: LoopPlan;
 }
 
 export interface PlanOptions {
@@ -111,11 +116,12 @@ class Planner {
     )
       return undefined;
     const rowsOutside = new Set([...rows.keys()].filter((offset) => this.#liveness.isLiveAt(this.#exitBlock, offset)));
-    return {
+    const plan: LoopPlan = {
       loop: this.#loop,
       graph,
       nodes,
-      variant: this.#variant(nodes),
+      variant: variantNodes(graph, nodes),
+      rare: new Set(),
       rows,
       scalars,
       masks,
@@ -123,6 +129,7 @@ class Planner {
       cleared,
       rowsOutside,
     };
+    return { ...plan, usual: usualPlan(plan) };
   }
 
   /** Of rows that are dead outside, lanes that leave need no value, nor those that are inactive. */
@@ -156,18 +163,18 @@ class Planner {
     masks: ReadonlyMap<number, Node>,
     tests: ReadonlyMap<number, LaneTest>,
   ): Node[] {
-    const { nodes, again, exec, skips } = this.#graph;
+    const { values, again, exec, skips } = this.#graph;
     const needed = new Set<Node>([...rows.values(), ...scalars.values(), ...masks.values(), exec]);
     for (const { mask } of [...tests.values(), ...skips]) needed.add(mask);
     needed.add(again.kind === 'lanes' ? again.mask : again.condition);
-    for (const node of nodes.toReversed()) {
+    for (const node of values.nodes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;
       needed.add(node);
       for (const arg of node.args) needed.add(arg);
       if (node.address)
         for (const part of [node.address.low, node.address.high, node.address.floor]) if (part) needed.add(part);
     }
-    return nodes.filter((node) => needed.has(node));
+    return values.nodes.filter((node) => needed.has(node));
   }
 
   /** Whether numbers depend on what all lanes computed. */
@@ -230,23 +237,54 @@ class Planner {
     }
     return [again.mask, ...[...tests.values()].map(({ mask }) => mask)].every(stays);
   }
+}
 
-  #variant(nodes: readonly Node[]): Set<Node> {
-    const { rows, scalars, masks, entryMasks } = this.#graph;
-    const changing = new Set<Node>([...masks.keys()].map((base) => entryMasks.get(base)!));
-    const variant = new Set<Node>();
-    for (const node of nodes) {
-      const { leaf } = node;
-      const changes =
-        (leaf.kind === 'row' && rows.has(leaf.offset)) ||
-        (leaf.kind === 'scalar' && scalars.has(leaf.offset)) ||
-        leaf.kind === 'load' ||
-        changing.has(node) ||
-        node.args.some((arg) => variant.has(arg));
-      if (changes) variant.add(node);
-    }
-    return variant;
+function variantNodes({ rows, scalars, masks, entryMasks }: LoopGraph, nodes: readonly Node[]): Set<Node> {
+  const changing = new Set<Node>([...masks.keys()].map((base) => entryMasks.get(base)!));
+  const variant = new Set<Node>();
+  for (const node of nodes) {
+    const { leaf } = node;
+    const changes =
+      (leaf.kind === 'row' && rows.has(leaf.offset)) ||
+      (leaf.kind === 'scalar' && scalars.has(leaf.offset)) ||
+      leaf.kind === 'load' ||
+      changing.has(node) ||
+      node.args.some((arg) => variant.has(arg));
+    if (changes) variant.add(node);
   }
+  return variant;
+}
+
+/** The plan for iterations in which nothing rare happens. */
+function usualPlan(plan: LoopPlan): LoopPlan {
+  const { graph } = plan;
+  const usual = new UsualValues(
+    graph.values,
+    plan.nodes.filter(({ lane }) => lane),
+  );
+  const of = (node: Node): Node => usual.of(node);
+  const all = (nodes: ReadonlyMap<number, Node>): ReadonlyMap<number, Node> =>
+    new Map([...nodes].map(([key, node]) => [key, of(node)]));
+  const own = new Set(plan.nodes);
+  // What was made on the way is constant, or comes from values that are there.
+  const ofWave = graph.values.nodes.filter((node) => !node.lane && (own.has(node) || usual.made.has(node)));
+  const nodes = [...ofWave, ...usual.lanes];
+  const { again, skips, exec } = graph;
+  return {
+    ...plan,
+    graph: {
+      ...graph,
+      again: again.kind === 'lanes' ? { ...again, mask: of(again.mask) } : again,
+      skips: skips.map((skip) => ({ ...skip, mask: of(skip.mask) })),
+      exec: of(exec),
+    },
+    nodes,
+    variant: variantNodes(graph, nodes),
+    rows: all(plan.rows),
+    masks: all(plan.masks),
+    tests: new Map([...plan.tests].map(([key, test]) => [key, { ...test, mask: of(test.mask) }])),
+    rare: usual.conditions,
+  };
 }
 
 /** A comparison of a mask with zero. */

@@ -65,6 +65,8 @@ export class MaskLogic {
           return a ^ b!;
         case 'i1.not':
           return a ^ ALL;
+        case 'i1.rare':
+          return a;
       }
     }
     return VARIABLES[this.#variables++];

@@ -1,5 +1,5 @@
-/** Emits what nan-checks.ts finds necessary. */
-import type { BlockLabel } from '../../../wasm/function.ts';
+/** Looks for what makes results wrong: NaNs, as nan-checks.ts finds necessary, and rare conditions. */
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { Emitter } from '../../lowering/emitter.ts';
 import { widenMask } from '../../lowering/int-emission.ts';
 import type { Node } from '../regions/node.ts';
@@ -17,7 +17,7 @@ export class NanWatch {
 
   /** Where a chunk collects what it sees. */
   begin(): Chunk['nans'] {
-    if (this.#checks.values.size === 0) return undefined;
+    if (this.#checks.values.size + this.#environment.plan.rare.size === 0) return undefined;
     const { f } = this.#environment.state;
     const [f32x4, low, high] = [f.local('v128'), f.local('v128'), f.local('v128')];
     for (const local of [f32x4, low, high]) {
@@ -54,7 +54,22 @@ export class NanWatch {
     return { f, context, deferNan };
   }
 
-  /** Goes to `slow` if there was a NaN that counts. */
+  /** Notes where a condition of the plan that must be false is true in an active lane. */
+  noteRare(node: Node, condition: Local, { nans, lanes }: Chunk): void {
+    const { state, plan } = this.#environment;
+    if (!plan.rare.has(node)) return;
+    const { f } = state;
+    f.get(nans!.f32x4);
+    f.get(condition);
+    if (plan.graph.writesExec) {
+      f.get(lanes.get(plan.graph.exec)![0]!);
+      f.op('v128.and');
+    }
+    f.op('v128.or');
+    f.set(nans!.f32x4);
+  }
+
+  /** Goes to `slow` if there was a NaN that counts, or something rare. */
   giveUp({ nans, lanes, rows }: Chunk, slow: BlockLabel): void {
     const { state, plan } = this.#environment;
     const { f } = state;

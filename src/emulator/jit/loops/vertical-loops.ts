@@ -23,7 +23,7 @@ export function verticalLoops(
   for (const [header, loop] of naturalLoops(blocks)) {
     const plan = planLoop(loop, liveness, options);
     if (!plan) continue;
-    const { chunkCount, pays } = estimate(plan, options.waveSize);
+    const { chunkCount, pays } = estimate(plan.usual ?? plan, options.waveSize);
     if (pays || mode === 'always') result.set(header, { plan, chunkCount });
   }
   return result;

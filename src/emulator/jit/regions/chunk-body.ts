@@ -20,25 +20,35 @@ import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, isAccess, isLeftOut, loadedDword, usedBy } from './access-group.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
-import { keepsNan } from './graph.ts';
+import { constantOf, keepsNan } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
 import type { EmittedValues, LinearAccesses } from './linear-accesses.ts';
-import type { Node, NodeOf, Region } from './node.ts';
+import type { Node, NodeOf } from './node.ts';
+import type { Region } from './region.ts';
 
 /** What the bodies of a loop use: values that do not change from chunk to chunk. */
 export interface ChunkEnvironment {
   readonly state: FunctionState;
   readonly region: Region;
-  readonly lanes: readonly Node[];
   scalar(node: Node): Local;
   splat(node: Node): Lanes;
   readonly hoisted: Hoisted;
   /** Accesses that have a short way. */
   readonly groups: ReadonlyMap<Node, AccessGroup>;
-  /** Masks that the loop collects. */
-  readonly ballots: ReadonlyMap<NodeOf<'ballot'>, Local>;
   /** Offset in the wave state of a row that lanes read from each other. */
   gatheredRow(offset: number): number;
+}
+
+/** What a body computes. */
+export interface BodyValues {
+  /** In order. */
+  readonly lanes: readonly Node[];
+  /** Rows of registers, by their offset in the wave state, with what they get. */
+  readonly rows: ReadonlyMap<number, Node>;
+  /** Masks that the loop collects, and their conditions. */
+  readonly ballots: ReadonlyMap<Local, Node>;
+  /** Conditions that must be false in all active lanes for the values to be right. */
+  readonly rare: ReadonlySet<Node>;
 }
 
 interface Body {
@@ -50,10 +60,13 @@ interface Body {
   readonly nibble: Local | undefined;
   /** Where a chunk with something unusual goes. */
   readonly slow: BlockLabel | undefined;
+  /** Is told of each condition that must be false. */
+  readonly noteRare?: (condition: Local) => void;
 }
 
 export class ChunkBody {
   readonly #environment: ChunkEnvironment;
+  readonly #values: BodyValues;
   /** Lane values that this body needs, in order. */
   readonly #nodes: readonly Node[];
   readonly #isFast: boolean;
@@ -83,13 +96,14 @@ export class ChunkBody {
    * `isFast`: without calls; it gives up on what is unusual. With `linear`, whose accesses are looked at
    * before the chunk.
    */
-  constructor(environment: ChunkEnvironment, isFast: boolean, linear?: LinearAccesses) {
+  constructor(environment: ChunkEnvironment, values: BodyValues, isFast: boolean, linear?: LinearAccesses) {
     this.#environment = environment;
-    const { region, ballots, lanes } = environment;
-    this.#kept = new Set([...region.rows.values(), ...[...ballots.keys()].map(({ args }) => args[0]!)]);
+    this.#values = values;
+    const { rows, ballots, lanes, rare } = values;
+    this.#kept = new Set([...rows.values(), ...ballots.values()]);
     this.#isFast = isFast;
     this.#linear = linear;
-    const needed = new Set(this.#kept);
+    const needed = new Set([...this.#kept, ...rare]);
     for (const node of lanes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;
       needed.add(node);
@@ -122,7 +136,7 @@ export class ChunkBody {
 
   /** Whether a fast body may give up. */
   get mayGiveUp(): boolean {
-    return this.#nodes.some((node) => isAccess(node) || keepsNan(node));
+    return this.#values.rare.size > 0 || this.#nodes.some((node) => isAccess(node) || keepsNan(node));
   }
 
   /** About what a chunk costs: its values. */
@@ -186,7 +200,27 @@ export class ChunkBody {
       f.set(sums[width]);
       summed.add(width);
     };
-    const giveUpOnNan = (): void => {
+    let unusual: Local | undefined;
+    const noteRare = (condition: Local): void => {
+      f.get(condition);
+      if (unusual) {
+        f.get(unusual);
+        f.op('v128.or');
+      } else unusual = f.local('v128');
+      f.set(unusual);
+    };
+    const giveUp = (): void => {
+      if (unusual) {
+        f.get(unusual);
+        if (mask) {
+          f.get(mask);
+          f.op('v128.and');
+        }
+        f.op('i32x4.bitmask');
+        f.brIf(slow!);
+        f.free(unusual);
+        unusual = undefined;
+      }
       for (const width of summed) {
         f.get(sums[width]);
         f.get(sums[width]);
@@ -204,15 +238,15 @@ export class ChunkBody {
       // What a store writes must be right; after it the chunk can still be done again, because it then stores
       // the same.
       if (node.leaf.kind === 'store' || node === this.#atomic?.node) {
-        giveUpOnNan();
+        giveUp();
         for (const unloaded of this.#unloaded) this.#load(unloaded);
       }
       const deferNan = this.#covered.has(node) ? () => {} : found;
       const isLate = this.#atomic !== undefined && node.id >= this.#atomic.node.id;
       const e = isLate ? { f, context } : { f, context, deferNan };
-      this.#emitNode({ place, e, mask, nibble, slow }, node);
+      this.#emitNode({ place, e, mask, nibble, slow, noteRare }, node);
     }
-    giveUpOnNan();
+    giveUp();
     f.free(sums.f32x4, sums.f64x2);
     this.#commit({ place, e: { f, context }, mask, nibble, slow });
     this.#memory!.close();
@@ -261,6 +295,7 @@ export class ChunkBody {
       this.#opening.length = 0;
       if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
       else this.#lanes.set(node, lanes);
+      if (this.#values.rare.has(node)) body.noteRare?.(lanes[0]!);
     }
     if (!this.#lastUse.has(node)) this.#release(node);
     for (const arg of new Set(uses)) if (this.#lastUse.get(arg) === node) this.#release(arg);
@@ -379,12 +414,13 @@ export class ChunkBody {
 
   /** Stores what the region leaves in registers and masks. */
   #commit(body: Body): void {
-    const { region, ballots } = this.#environment;
-    for (const [offset, node] of region.rows) {
+    const { rows, ballots } = this.#values;
+    for (const [offset, node] of rows) {
       this.#load(node);
       this.#storeRow(body, offset, node);
     }
-    for (const [ballot, local] of ballots) this.#accumulate(body, local, this.#argument(ballot.args[0]!).lanes[0]!);
+    for (const [local, condition] of ballots)
+      if (constantOf(condition) !== 0n) this.#accumulate(body, local, this.#argument(condition).lanes[0]!);
     for (const lanes of this.#lanes.values()) this.#environment.state.f.free(...new Set(lanes));
     this.#lanes.clear();
   }

@@ -11,10 +11,12 @@ import { type Lanes, splat } from '../../lowering/emitter.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
-import { ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
+import { type BodyValues, ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
 import { Hoisted } from './hoisted.ts';
 import { type EmittedValues, LinearAccesses } from './linear-accesses.ts';
-import type { Node, NodeOf, Region } from './node.ts';
+import type { Node, NodeOf } from './node.ts';
+import type { Region } from './region.ts';
+import type { UsualValues } from './usual.ts';
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
@@ -48,6 +50,14 @@ function isAheadOfChunk(group: AccessGroup): boolean {
   );
 }
 
+/** What the lanes of a region compute, and which masks are collected of it. */
+export interface RegionLanes {
+  /** In order. */
+  readonly lanes: readonly Node[];
+  readonly usual: UsualValues;
+  readonly ballots: readonly NodeOf<'ballot'>[];
+}
+
 interface LinearBody {
   readonly accesses: LinearAccesses;
   readonly body: ChunkBody;
@@ -57,34 +67,31 @@ export class ChunkLoop {
   readonly ballots = new Map<NodeOf<'ballot'>, Local>();
   readonly #state: FunctionState;
   readonly #region: Region;
-  readonly #lanes: readonly Node[];
+  readonly #values: RegionLanes;
   readonly #scalar: (node: Node) => Local;
   readonly #splats = new Map<Node, Lanes>();
   readonly #copies = new Map<number, number>();
   readonly #chunk: Local;
   readonly #pointer: Local;
 
-  constructor(
-    state: FunctionState,
-    region: Region,
-    lanes: readonly Node[],
-    ballots: readonly NodeOf<'ballot'>[],
-    scalar: (node: Node) => Local,
-  ) {
+  constructor(state: FunctionState, region: Region, values: RegionLanes, scalar: (node: Node) => Local) {
     this.#state = state;
     this.#region = region;
-    this.#lanes = lanes;
+    this.#values = values;
     this.#scalar = scalar;
     this.#chunk = state.f.local('i32');
     this.#pointer = state.f.local('i32');
-    for (const ballot of ballots) this.ballots.set(ballot, state.f.local('i64'));
+    for (const ballot of values.ballots) this.ballots.set(ballot, state.f.local('i64'));
   }
 
   emit(): void {
     const { f, wave } = this.#state;
-    this.#prepare();
-    const isFast = haveFastAccess(this.#lanes);
-    const groups = isFast ? groupAccesses(this.#lanes) : new Map<Node, AccessGroup>();
+    const { lanes, usual } = this.#values;
+    const all = this.#bodyValues(lanes, (node) => node);
+    const usually = { ...this.#bodyValues(usual.lanes, (node) => usual.of(node)), rare: usual.conditions };
+    this.#prepare([all, usually]);
+    const isFast = haveFastAccess(usual.lanes);
+    const groups = isFast ? groupAccesses(usual.lanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(f);
     hoisted.emit(this.#state, new Set(groups.values()));
     const environment: ChunkEnvironment = {
@@ -92,16 +99,14 @@ export class ChunkLoop {
       hoisted,
       groups,
       region: this.#region,
-      lanes: this.#lanes,
       scalar: this.#scalar,
       splat: (node) => this.#splats.get(node)!,
-      ballots: this.ballots,
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
-    const slow = new ChunkBody(environment, false);
-    const fast = isFast ? new ChunkBody(environment, true) : undefined;
+    const slow = new ChunkBody(environment, all, false);
+    const fast = isFast ? new ChunkBody(environment, usually, true) : undefined;
     fast?.prepare();
-    const isAtomic = this.#lanes.some(({ leaf }) => leaf.kind === 'atomic');
+    const isAtomic = lanes.some(({ leaf }) => leaf.kind === 'atomic');
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
     const linear =
       ahead.size > 0 ? new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead) : undefined;
@@ -111,11 +116,25 @@ export class ChunkLoop {
     f.set(this.#pointer);
     if (!fast) this.#emitSlowLoop(slow);
     else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitShort(fast, slow);
-    else this.#emitGroups(fast, slow, linear && { accesses: linear, body: new ChunkBody(environment, true, linear) });
+    else
+      this.#emitGroups(
+        fast,
+        slow,
+        linear && { accesses: linear, body: new ChunkBody(environment, usually, true, linear) },
+      );
     fast?.release();
     linear?.release();
     hoisted.release();
     f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
+  }
+
+  #bodyValues(lanes: readonly Node[], of: (node: Node) => Node): BodyValues {
+    return {
+      lanes,
+      rows: new Map([...this.#region.rows].map(([offset, node]) => [offset, of(node)])),
+      ballots: new Map([...this.ballots].map(([ballot, local]) => [local, of(ballot.args[0]!)])),
+      rare: new Set(),
+    };
   }
 
   /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
@@ -358,14 +377,16 @@ export class ChunkLoop {
     return mask;
   }
 
-  #prepare(): void {
+  #prepare(bodies: readonly BodyValues[]): void {
     const { f } = this.#state;
     const { rows, gathered } = this.#region;
-    for (const node of this.#lanes) {
-      if (node.leaf.kind === 'laneMask') continue;
-      for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) this.#splat(arg);
+    for (const { lanes, rows: results, ballots } of bodies) {
+      for (const node of lanes) {
+        if (node.leaf.kind === 'laneMask') continue;
+        for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) this.#splat(arg);
+      }
+      for (const node of [...results.values(), ...ballots.values()]) this.#splat(node);
     }
-    for (const node of rows.values()) this.#splat(node);
     for (const local of this.ballots.values()) {
       f.i64(0n);
       f.set(local);

@@ -144,6 +144,8 @@ export class Graph {
               : undefined;
       case 'i1.or':
         return first === 0n ? b : second === 0n ? a : undefined;
+      case 'i1.rare':
+        return a.lane ? undefined : a;
       case 'i1.not':
         return isOp(a, 'i1.not') ? a.args[0] : undefined;
       case 'i32.select':

@@ -16,7 +16,8 @@ import { STATE_OFFSETS, TEMPORARY_ROW_COUNT } from '../../machine/layout.ts';
 import type { Decoded } from '../function/decoded.ts';
 import { constantOf } from './graph.ts';
 import { GraphBuilder, type NodeMakers } from './graph-builder.ts';
-import type { Node, Region } from './node.ts';
+import type { Node } from './node.ts';
+import type { Region } from './region.ts';
 
 const MAX_INSTRUCTIONS = 120;
 const EXEC = STATE_OFFSETS.exec;
@@ -88,7 +89,7 @@ export class RegionBuilder extends GraphBuilder {
 
   finish(): Region {
     return {
-      nodes: this.graph.nodes,
+      graph: this.graph,
       exec: this.#exec,
       scalars: this.scalars,
       rows: this.rows,

@@ -9,8 +9,10 @@ import type { FunctionState } from '../function/function-state.ts';
 import { isAccess, usedBy } from './access-group.ts';
 import { ChunkLoop } from './chunk-loop.ts';
 import { isOp } from './graph.ts';
-import type { Node, NodeOf, Region } from './node.ts';
+import type { Node, NodeOf } from './node.ts';
+import type { Region } from './region.ts';
 import { UniformValues } from './uniform-values.ts';
+import { UsualValues } from './usual.ts';
 
 export class RegionLowering {
   readonly state: FunctionState;
@@ -29,14 +31,16 @@ export class RegionLowering {
   emit(): Local | undefined {
     const region = this.region;
     const values = this.#values;
-    const needed = neededNodes(region);
+    const own = neededNodes(region);
+    const lanes = own.filter(({ phase }) => phase === 'lanes');
+    const usual = new UsualValues(region.graph, lanes);
+    const needed = usual.conditions.size > 0 ? neededNodes(region, usual) : own;
     if (region.fences) emitFence(this.state.f);
     for (const node of needed) if (node.phase === 'before') values.emit(node);
-    const lanes = needed.filter(({ phase }) => phase === 'lanes');
-    const ballots = needed.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
+    const ballots = own.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
     if (lanes.length + ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
-      const loop = new ChunkLoop(this.state, region, lanes, ballots, (node) => values.local(node));
+      const loop = new ChunkLoop(this.state, region, { lanes, usual, ballots }, (node) => values.local(node));
       loop.emit();
       for (const [node, local] of loop.ballots) values.hold(node, local);
     }
@@ -79,18 +83,25 @@ export class RegionLowering {
 const isUnchanged = (offset: number, { leaf, type }: Node): boolean =>
   leaf.kind === 'scalar' && leaf.offset === offset && type !== 'i64';
 
-/** Nodes that the region's results and accesses need, in order. */
-function neededNodes({ nodes, exec, scalars, rows, branch }: Region): Node[] {
-  const needed = new Set<Node>();
+/**
+ * Nodes that the region's results and accesses need, in order; with `usual`, also what they usually need.
+ */
+function neededNodes({ graph, exec, scalars, rows, branch }: Region, usual?: UsualValues): Node[] {
+  const needed = new Set<Node>(usual?.conditions);
+  const add = (node: Node): void => {
+    needed.add(node);
+    if (usual) needed.add(usual.of(node));
+  };
   for (const [offset, node] of scalars) if (!isUnchanged(offset, node)) needed.add(node);
-  for (const node of rows.values()) needed.add(node);
+  for (const node of rows.values()) add(node);
   if (exec) needed.add(exec);
   if (branch) needed.add(branch);
   // Arguments come before what uses them.
-  for (const node of nodes.toReversed()) {
+  for (const node of graph.nodes.toReversed()) {
     if (!needed.has(node) && !isAccess(node)) continue;
     needed.add(node);
     for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) needed.add(arg);
+    if (node.leaf.kind === 'ballot') add(node.args[0]!);
   }
-  return nodes.filter((node) => needed.has(node));
+  return graph.nodes.filter((node) => needed.has(node));
 }

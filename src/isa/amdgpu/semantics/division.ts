@@ -19,6 +19,7 @@ import {
   infinityOf,
   invalidNan,
   isDenormal,
+  LAYOUTS,
   patternOf,
 } from './float-rules.ts';
 import { scaleByPower } from './scaling.ts';
@@ -59,6 +60,30 @@ const LIMITS: Readonly<Record<'f32' | 'f64', Limits>> = {
     minNormal: 2 ** -1022,
   },
 };
+
+/** Bits of f32, or of the high dword of f64. */
+const topOf = (b: Builder, type: 'f32' | 'f64', x: Value): Value => (type === 'f64' ? b.high(x) : x);
+
+/**
+ * Whether a division is one of those that need care: an operand is zero, denormal, infinite or a NaN, the
+ * reciprocal of the denominator is denormal, the numerator is tiny, or the quotient is near a border of the
+ * normal numbers.
+ */
+function isRareDivision(b: Builder, type: 'f32' | 'f64', numerator: Value, denominator: Value): Value {
+  const { fractionBits } = LAYOUTS[type];
+  const { bias, largeQuotient, tinyNumerator, minNormal } = LIMITS[type];
+  const pattern = (exponent: number): number => exponent * 2 ** (fractionBits % 32);
+  const [n, d] = [numerator, denominator].map((x) => b.and(topOf(b, type, x), b.i32(0x7fffffff)));
+  const isBetween = (x: Value, low: number, end: number): Value =>
+    b.ltU(b.sub(x, b.i32(pattern(low))), b.i32(pattern(end - low)));
+  const isUsual = [
+    isBetween(n!, tinyNumerator + 1, 2 * bias + 1),
+    isBetween(d!, 1, 2 * bias - 1),
+    // Of patterns as of exponents the difference is off by less than one.
+    isBetween(b.sub(n!, d!), Math.log2(minNormal) + 2, largeQuotient - 1),
+  ].reduce((p, q) => b.op('i1.and', p, q));
+  return b.rare(b.not(isUsual));
+}
 
 /** The first case that holds; `otherwise` when none does. */
 function choose(b: Builder, cases: readonly (readonly [Value, Value])[], otherwise: Value): Value {
@@ -106,18 +131,18 @@ export function divScale(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, 
     [isTinyQuotient, b.select(isNumerator, up, value), on],
     [isTinyNumerator, up, off],
   ];
-  return [
-    choose(
-      b,
-      cases.map(([condition, scaled]) => [condition, scaled] as const),
-      value,
-    ),
-    choose(
-      b,
-      cases.map(([condition, , flag]) => [condition, flag] as const),
-      off,
-    ),
-  ];
+  const isRare = isRareDivision(b, type, numerator, denominator);
+  const scaled = choose(
+    b,
+    cases.map(([condition, each]) => [condition, each] as const),
+    value,
+  );
+  const isScaled = choose(
+    b,
+    cases.map(([condition, , flag]) => [condition, flag] as const),
+    off,
+  );
+  return [b.select(isRare, scaled, value), b.op('i1.and', isRare, isScaled)];
 }
 
 /**
@@ -137,11 +162,12 @@ export function divFmas(
   const { scale, bias } = LIMITS[type];
   const { add, sub, mul, fma } = f.unflushed;
   const sum = fma(s0, s1, s2);
+  const isRare = b.rare(scaled);
   const up = mul(sum, f.constant(2 ** scale));
   const down = mul(sum, f.constant(2 ** -scale));
   const goesUp = b.ltS(b.i32(bias), exponentField(b, type, s2));
   if (b.mode[type === 'f32' ? 'round32' : 'round64'] !== NEAREST_EVEN) {
-    return f.result(b.select(scaled, b.select(goesUp, up, down), sum));
+    return f.result(b.select(isRare, b.select(goesUp, up, down), sum));
   }
 
   const rest = fma(s0, s1, sub(s2, sum));
@@ -152,7 +178,7 @@ export function divFmas(
   const mustMove = [isHalf, sameSide, b.not(f.isZero(rest))].reduce((p, q) => b.op('i1.and', p, q));
   const moved = add(down, f.copySign(f.constant(smallest), dropped));
   const rescaled = b.select(goesUp, up, b.select(mustMove, moved, down));
-  return f.result(b.select(scaled, rescaled, sum));
+  return f.result(b.select(isRare, rescaled, sum));
 }
 
 /**
@@ -189,10 +215,14 @@ export function divFixup(b: Builder, type: FloatType, s0: Value, s1: Value, s2: 
       [f.isNan(s0), extreme(b, type, sign, 1 / minNormal)],
     );
   }
+  const usual = f.result(f.copySign(s0, sign));
   const cases: [Value, Value][] = [
     [f.isNan(numerator), f.quiet(numerator)],
     [f.isNan(denominator), f.quiet(denominator)],
     [b.op('i1.or', both(f.isZero), both(f.isInfinite)), invalidNan(b, type)],
   ];
-  return choose(b, cases, f.result(f.copySign(choose(b, magnitudes, s0), sign)));
+  const rare = choose(b, cases, f.result(f.copySign(choose(b, magnitudes, s0), sign)));
+  if (type === 'f16') return rare;
+  const isRare = b.op('i1.or', isRareDivision(b, type, numerator, denominator), b.rare(b.not(f.eq(s0, s0))));
+  return b.select(isRare, rare, usual);
 }

@@ -8,7 +8,7 @@
  * v_exp, v_log, v_rcp, v_rsq and v_sqrt flush denormals whatever MODE says.
  */
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';
-import { cosineOfTurns, exp2, log2, sineOfTurns } from '../../../../ir/transcendental.ts';
+import { cosineOfTurnsSingle, exp2Single, log2Single, sineOfTurnsSingle } from '../../../../ir/transcendental.ts';
 import type { Value } from '../../../../ir/types.ts';
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import {
@@ -61,58 +61,91 @@ const result: Unary = (b, x, type) => (type === 'f32' ? flushed(b, type, x) : fl
 const approximated = (b: InstructionBuilder, type: FloatType, x: Value): Value =>
   fromF64(b.rounding(NEAREST_EVEN), type, x);
 
+/** Bits of the smallest normal number and of infinity, of f32. */
+const MIN_NORMAL = 0x00800000;
+const INFINITY = 0x7f800000;
+
+/** An operand of f32 or f16 as f32, and such a result. */
+const single = (b: InstructionBuilder, type: FloatType, x: Value): Value =>
+  type === 'f16' ? b.f16.toF32(b.f16.input(x)) : x;
+const fromSingle = (b: InstructionBuilder, type: FloatType, x: Value): Value =>
+  type === 'f16' ? b.f16.result(b.rounding(NEAREST_EVEN).f16.fromF32(x)) : x;
+
+/** Whether x or its reciprocal is denormal, zero, infinite or a NaN, of f32. */
+const hasNoReciprocal = (b: InstructionBuilder, x: Value): Value =>
+  b.not(b.ltU(b.sub(b.f32.abs(x), b.i32(MIN_NORMAL)), b.i32(0x7e800000 - MIN_NORMAL)));
+
 const reciprocal: Unary = (b, x, type) => {
   const f = floatOf(b.rounding(NEAREST_EVEN), type);
-  return result(b, f.div(f.constant(1), source(b, x, type)), type);
+  const of = (y: Value): Value => f.unflushed.div(f.constant(1), y);
+  if (type !== 'f32') return result(b, of(source(b, x, type)), type);
+  const isRare = b.rare(hasNoReciprocal(b, x));
+  const value = of(b.select(isRare, source(b, x, type), x));
+  return b.select(isRare, result(b, value, type), value);
 };
 
-/** A NaN stays, quieted; a number below zero has no value. */
-function unlessNegative(b: InstructionBuilder, type: FloatType, x: Value, value: Value): Value {
-  const f = floatOf(b, type);
-  const isBelow = b.op('i1.and', f.isNegative(x), b.not(f.isZero(x)));
-  return b.select(f.isNan(x), f.quiet(x), b.select(isBelow, invalidNan(b, type), value));
+/** Whether x is denormal, of f32. */
+const isDenormalSingle = (b: InstructionBuilder, x: Value): Value =>
+  b.ltU(b.sub(b.f32.abs(x), b.i32(1)), b.i32(MIN_NORMAL - 1));
+
+/** Whether x is below zero, -0, infinite or a NaN. */
+function hasNoPlainRoot(b: InstructionBuilder, type: FloatType, x: Value): Value {
+  const infinity = infinityOf(b, type);
+  return b.not(type === 'f64' ? b.ltU(b.high(x), b.high(infinity)) : b.ltU(x, infinity));
 }
 
-const squareRoot: Unary = (b, x, type) => {
-  const radicand = source(b, x, type);
-  return unlessNegative(b, type, radicand, floatOf(b.rounding(NEAREST_EVEN), type).sqrt(radicand));
-};
+/** What `compute` makes of a radicand; a NaN stays, quieted, and a number below zero has no value. */
+const rooted =
+  (compute: Unary): Unary =>
+  (b, x, type) => {
+    const f = floatOf(b, type);
+    const isFlushed = type === 'f32' ? b.rare(isDenormalSingle(b, x)) : b.i1(true);
+    const radicand = b.select(isFlushed, source(b, x, type), x);
+    const value = compute(b, radicand, type);
+    const isBelow = b.op('i1.and', f.isNegative(radicand), b.not(f.isZero(radicand)));
+    const rare = b.select(f.isNan(radicand), f.quiet(radicand), b.select(isBelow, invalidNan(b, type), value));
+    return b.select(b.rare(hasNoPlainRoot(b, type, radicand)), rare, value);
+  };
 
-const reciprocalRoot: Unary = (b, x, type) => {
-  const radicand = source(b, x, type);
-  const root = b.op('f64.sqrt', toF64(b, type, radicand));
-  return unlessNegative(b, type, radicand, approximated(b, type, b.op('f64.div', b.f64.constant(1), root)));
-};
+const squareRoot = rooted((b, x, type) => floatOf(b.rounding(NEAREST_EVEN), type).unflushed.sqrt(x));
 
-const exponential: Unary = (b, x, type) => {
-  const power = source(b, x, type);
-  const value = result(b, approximated(b, type, exp2(b, toF64(b, type, power))), type);
-  const f = floatOf(b, type);
-  return b.select(f.isNan(power), f.quiet(power), value);
-};
+const reciprocalRoot = rooted((b, x, type) => {
+  const root = b.op('f64.sqrt', toF64(b, type, x));
+  return approximated(b, type, b.op('f64.div', b.f64.constant(1), root));
+});
+
+const exponential: Unary = (b, x, type) => fromSingle(b, type, exp2Single(b, single(b, type, x)));
 
 const logarithm: Unary = (b, x, type) => {
-  const f = floatOf(b, type);
-  const argument = source(b, x, type);
-  const infinity = infinityOf(b, type);
-  const finite = approximated(b, type, log2(b, toF64(b, type, argument)));
-  const value = b.select(f.isZero(argument), f.neg(infinity), b.select(f.isInfinite(argument), infinity, finite));
-  return unlessNegative(b, type, argument, value);
+  const argument = single(b, type, x);
+  const { f32 } = b;
+  const infinity = b.i32(INFINITY);
+  const isRare = b.rare(b.not(b.ltU(b.sub(argument, b.i32(MIN_NORMAL)), b.i32(INFINITY - MIN_NORMAL))));
+  const isZero = b.ltU(f32.abs(argument), b.i32(MIN_NORMAL));
+  const isBelow = b.op('i1.and', f32.isNegative(argument), b.not(isZero));
+  const rare = b.select(
+    f32.isNan(argument),
+    f32.quiet(argument),
+    b.select(isBelow, invalidNan(b, 'f32'), b.select(isZero, f32.neg(infinity), infinity)),
+  );
+  return fromSingle(b, type, b.select(isRare, rare, log2Single(b, argument)));
 };
 
+/** An infinite number of turns has no value; a NaN stays, quieted. */
 const periodic =
-  (compute: typeof sineOfTurns): Unary =>
+  (compute: typeof sineOfTurnsSingle): Unary =>
   (b, x, type) => {
     const f = floatOf(b, type);
     const turns = f.input(x);
-    const value = f.result(approximated(b, type, compute(b, toF64(b, type, turns))));
-    return b.select(f.isNan(turns), f.quiet(turns), b.select(f.isInfinite(turns), invalidNan(b, type), value));
+    const value = f.result(fromSingle(b, type, compute(b, single(b, type, turns))));
+    const isRare = b.rare(b.op('i1.or', f.isNan(turns), f.isInfinite(turns)));
+    return b.select(isRare, b.select(f.isNan(turns), f.quiet(turns), invalidNan(b, type)), value);
   };
 
 /** A zero keeps its sign. */
 const sine: Unary = (b, x, type) => {
   const turns = floatOf(b, type).input(x);
-  return b.select(floatOf(b, type).isZero(turns), turns, periodic(sineOfTurns)(b, x, type));
+  return b.select(floatOf(b, type).isZero(turns), turns, periodic(sineOfTurnsSingle)(b, x, type));
 };
 
 const exponent =
@@ -156,8 +189,8 @@ export const VOP1_FLOAT_ROWS: readonly Row[] = [
   unary('v_sqrt_f16', 'f16', { gfx9: 0x3e, gfx10: 0x55 }, squareRoot, TRANSCENDENTAL),
   unary('v_sin_f32', 'f32', { gfx9: 0x29, gfx10: 0x35 }, sine, TRANSCENDENTAL),
   unary('v_sin_f16', 'f16', { gfx9: 0x49, gfx10: 0x60 }, sine, TRANSCENDENTAL),
-  unary('v_cos_f32', 'f32', { gfx9: 0x2a, gfx10: 0x36 }, periodic(cosineOfTurns), TRANSCENDENTAL),
-  unary('v_cos_f16', 'f16', { gfx9: 0x4a, gfx10: 0x61 }, periodic(cosineOfTurns), TRANSCENDENTAL),
+  unary('v_cos_f32', 'f32', { gfx9: 0x2a, gfx10: 0x36 }, periodic(cosineOfTurnsSingle), TRANSCENDENTAL),
+  unary('v_cos_f16', 'f16', { gfx9: 0x4a, gfx10: 0x61 }, periodic(cosineOfTurnsSingle), TRANSCENDENTAL),
   row('VOP1', 'v_frexp_exp_i32_f64', { gfx9: 0x30, gfx10: 0x3c }, '=vdst:i32 src0:f64', exponent('f64'), { ...EXPONENT, noSdwa: true, scaled: 'wide' }),
   row('VOP1', 'v_frexp_exp_i32_f32', { gfx9: 0x33, gfx10: 0x3f }, '=vdst:i32 src0:f32', exponent('f32'), EXPONENT),
   row('VOP1', 'v_frexp_exp_i16_f16', { gfx9: 0x43, gfx10: 0x5a }, '=vdst:i16 src0:f16', exponent('f16'), { ...EXPONENT, scaled: 'wide' }),

@@ -1,0 +1,28 @@
+/** Instructions that are compiled together. */
+import type { Graph } from './graph.ts';
+import type { Node } from './node.ts';
+
+/**
+ * Instructions that run together: uniform values first, then all lane values of one chunk after the other,
+ * then what needs both.
+ */
+export interface Region {
+  /** Its values, each behind those that it is computed from. */
+  readonly graph: Graph;
+  /** EXEC of everything per lane; undefined when nothing is. */
+  readonly exec: Node | undefined;
+  /** Places of the wave state, and rows of VGPRs, with the values that they get. */
+  readonly scalars: ReadonlyMap<number, Node>;
+  readonly rows: ReadonlyMap<number, Node>;
+  /** Rows that may be written in lanes that are off, too: nothing reads these. */
+  readonly wholeRows: ReadonlySet<number>;
+  /** Rows that are read across lanes. */
+  readonly gathered: ReadonlySet<number>;
+  /** Condition of the conditional branch that ends the region. */
+  readonly branch: Node | undefined;
+  /** Whether one of its loads must come after all stores before it. */
+  readonly fences: boolean;
+  /** Numbers of the first and the last instruction in the function. */
+  readonly first: number;
+  readonly last: number;
+}
