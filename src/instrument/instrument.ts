@@ -178,6 +178,7 @@ export class CodeRewriter {
       isFiller: (address) => source.isFiller(address),
       obstacle: (step) => source.obstacle(step),
       entries: [...source.entries.keys()],
+      blocks: lifted.blocksFrom(source.entries),
     });
   }
 

@@ -25,9 +25,10 @@ export class GprIndexStates {
   /** Without an entry, it is off. */
   readonly #before = new Map<AmdgpuStep, number>();
 
-  constructor(blocks: readonly BasicBlock<AmdgpuStep>[], graph: FlowGraph) {
-    if (!blocks.some(({ instructions }) => instructions.some(switchesIndexing))) return;
-    const { incoming } = solveDataFlow<number>(graph, {
+  /** `graph`: that of the blocks, asked for where a step switches indexing. */
+  constructor(blocks: readonly BasicBlock<AmdgpuStep>[], graph: () => FlowGraph) {
+    if (!blocks.some(switchesIn)) return;
+    const { incoming } = solveDataFlow<number>(graph(), {
       direction: 'forward',
       nothing: 0,
       outside: OFF,
@@ -45,11 +46,11 @@ export class GprIndexStates {
   }
 
   before(step: AmdgpuStep): GprIndexing {
-    return named(this.#stateBefore(step));
+    return this.#before.size === 0 ? 'off' : named(this.#stateBefore(step));
   }
 
   after(step: AmdgpuStep): GprIndexing {
-    return named(after(this.#stateBefore(step), step));
+    return this.#before.size === 0 ? 'off' : named(after(this.#stateBefore(step), step));
   }
 
   /** Where it may be on. */
@@ -62,7 +63,13 @@ export class GprIndexStates {
   }
 }
 
-const writesMode = ({ effects }: AmdgpuStep): boolean => effects.writesState.has('mode');
+const writesMode = ({ effects: { writesState } }: AmdgpuStep): boolean =>
+  writesState.size > 0 && writesState.has('mode');
+
+function switchesIn({ instructions }: BasicBlock<AmdgpuStep>): boolean {
+  for (let i = 0; i < instructions.length; i++) if (switchesIndexing(instructions[i]!)) return true;
+  return false;
+}
 
 /** Nothing is known to lead to a step without a state. */
 const named = (state: number): GprIndexing => ((state & ON) === 0 ? 'off' : state === ON ? 'on' : 'unknown');

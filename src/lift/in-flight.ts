@@ -87,6 +87,8 @@ function onlyKind(kind: string): ReadonlySet<string> {
   return only;
 }
 
+const NO_ENTRIES: Entry[] = [];
+
 const isSame = (a: Entry, b: Entry): boolean =>
   a.counter === b.counter && a.access === b.access && a.register === b.register;
 
@@ -149,9 +151,13 @@ export class InFlight {
   /** All registers that accesses in flight may still write or read; the list stays as it is. */
   get accesses(): readonly OpenAccess[] {
     if (!this.#all) {
-      const all: Entry[] = [];
+      let all = NO_ENTRIES;
       this.#entries.forEach((entries) => {
-        for (let i = 0; i < entries.length; i++) if (!this.#isOver(entries[i]!)) all.push(entries[i]!);
+        for (let i = 0; i < entries.length; i++) {
+          if (this.#isOver(entries[i]!)) continue;
+          if (all === NO_ENTRIES) all = [];
+          all.push(entries[i]!);
+        }
       });
       this.#all = all;
     }

@@ -33,6 +33,11 @@ export interface LiftedCode {
   readonly functions: readonly LiftedFunction[];
   /** By address. Plain returns are none. */
   readonly sites: readonly TransferSite[];
+  /**
+   * The blocks of all code, in the order of addresses, where it is reached by direct branches from where these
+   * begin; undefined where it is not.
+   */
+  blocksFrom(entries: ReadonlyMap<number, unknown>): readonly LiftedBlock[] | undefined;
   /** What is made of each s_getpc_b64, by address. */
   readonly addresses: readonly AddressSequence[];
   /** The function that begins at an address. */
@@ -114,6 +119,7 @@ class Lift {
   readonly #names: FunctionNames;
   readonly #functions = new Map<number, LiftedFunction>();
   readonly #all: LiftedFunction[] = [];
+  #blocks: readonly LiftedBlock[] = [];
   /** By dword from the first code on: one more than the number of the function in `#all`. */
   readonly #owners: Uint32Array;
   readonly #firstCode: number;
@@ -149,6 +155,7 @@ class Lift {
       functions,
       sites: functions.flatMap(({ sites }) => sites).sort((a, b) => a.step.offset - b.step.offset),
       addresses: [...sequences.values()].sort((a, b) => a.getpc.offset - b.getpc.offset),
+      blocksFrom: (entries) => this.#blocksFrom(entries),
       functionAt: (entry) => this.#functions.get(entry),
       functionOf: (step) => this.#ownerOf(step),
       stepAt: (address) => steps.get(address),
@@ -201,11 +208,12 @@ class Lift {
     const { entries, exposed } = this.#discovery;
     const isStart = ({ instructions }: LiftedBlock): boolean => entries.has(instructions[0]!.offset);
     let blocks = this.#allBlocks();
-    const { indexed } = new GprIndexStates(blocks, blockGraph(blocks, blocks.filter(isStart)));
+    const { indexed } = new GprIndexStates(blocks, () => blockGraph(blocks, blocks.filter(isStart)));
     if (indexed.length > 0) {
       this.#discovery.readIndexed(indexed);
       blocks = this.#allBlocks();
     }
+    this.#blocks = blocks;
     const starts = blocks.filter(isStart);
     const tree = dominators(blockGraph(blocks, starts));
     const roots = new Int32Array(blocks.length).fill(-1);
@@ -240,6 +248,15 @@ class Lift {
       (place) => this.#follow(place),
       [entry],
     );
+  }
+
+  #blocksFrom(entries: ReadonlyMap<number, unknown>): readonly LiftedBlock[] | undefined {
+    const { findings, steps } = this.#discovery;
+    const isJump = ([place, { targets }]: readonly [number, Finding]): boolean =>
+      targets.size > 0 && steps.get(place)!.control === 'jump';
+    const starts = new Set(this.#blocks.map(({ instructions }) => instructions[0]!.offset));
+    if (findings.entries().some(isJump) || !entries.keys().every((entry) => starts.has(entry))) return undefined;
+    return this.#discovery.entries.keys().every((entry) => entries.has(entry)) ? this.#blocks : undefined;
   }
 
   #allBlocks(): LiftedBlock[] {

@@ -109,8 +109,10 @@ export const sizeBytesOf = (item: PlacedItem): number =>
   item.kind === 'payload' ? item.code.bytes.length : item.words.length * DWORD_BYTES;
 
 /** Payloads come back, and something may stand behind them. */
-export const endsFlow = (item: CodeItem | PayloadItem): boolean => 'endsFlow' in item && item.endsFlow === true;
-export const isGlued = (item: CodeItem | PayloadItem): boolean => 'isGlued' in item && item.isGlued === true;
+export const endsFlow = (item: CodeItem | PayloadItem): boolean =>
+  (item.kind === 'instruction' || item.kind === 'branch') && item.endsFlow === true;
+export const isGlued = (item: CodeItem | PayloadItem): boolean =>
+  (item.kind === 'instruction' || item.kind === 'branch') && item.isGlued === true;
 
 /** What tools add; what laying out code adds by itself is none. */
 export const isPayload = (item: CodeItem): boolean =>

@@ -199,6 +199,7 @@ export class CodeSource {
     if (step.target === undefined && instruction.labelTarget(offset) !== undefined) {
       return `'${instruction.name}' names a place in a way that is not supported`;
     }
+    if (this.#relocations.size === 0) return undefined;
     const literal = this.#literalRelocation(step);
     for (let at = offset; at < offset + sizeBytes; at += 4) {
       if (this.#relocations.has(at) && this.#relocations.get(at) !== literal) {

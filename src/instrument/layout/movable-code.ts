@@ -37,12 +37,14 @@ export interface CodeToMove {
   /** Why an instruction cannot stand elsewhere; undefined where it can. */
   obstacle(step: AmdgpuStep): string | undefined;
   readonly entries: readonly number[];
+  /** Those of the code that the entries reach, where they are known. */
+  readonly blocks?: readonly CodeBlock[] | undefined;
 }
 
 export function findMovableCode(code: CodeToMove): MovableCode {
   const { read, isCode, entries } = code;
   const readCode = (address: number) => (isCode(address) ? read(address) : undefined);
-  const blocks = stepBlocks(readCode, entries);
+  const blocks = code.blocks ?? stepBlocks(readCode, entries);
   const byStart = new Map(blocks.map((block) => [block.instructions[0]!.offset, block]));
   const groups = new Groups(blocks.length);
   const kept = new Map<number, KeptCode>();
@@ -77,9 +79,10 @@ function whyKept(
   byStart: ReadonlyMap<number, CodeBlock>,
   { read, isCode, isFiller, obstacle }: CodeToMove,
 ): KeptCode | undefined {
-  for (const step of block.instructions) {
-    const reason = obstacle(step);
-    if (reason !== undefined) return { address: step.offset, reason };
+  const { instructions } = block;
+  for (let i = 0; i < instructions.length; i++) {
+    const reason = obstacle(instructions[i]!);
+    if (reason !== undefined) return { address: instructions[i]!.offset, reason };
   }
   const last = block.instructions.at(-1)!;
   if (last.target !== undefined && !byStart.has(last.target)) {

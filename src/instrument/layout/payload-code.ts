@@ -30,6 +30,8 @@ export type PayloadItem =
       readonly words: readonly number[];
       /** What the literal becomes. */
       readonly literal?: SymbolHalf | PointLiteral;
+      readonly endsFlow?: undefined;
+      readonly isGlued?: undefined;
     }
   | { readonly kind: 'label'; readonly label: PayloadLabel }
   | {
@@ -38,6 +40,7 @@ export type PayloadItem =
       readonly target: PayloadLabel;
       /** Control never goes on behind it. */
       readonly endsFlow: boolean;
+      readonly isGlued?: undefined;
     };
 
 /** A literal to fill in. */

@@ -302,6 +302,7 @@ class PayloadSeams {
   readonly code: PayloadCode;
   readonly #seams: Seams;
   readonly #behind = new Map<HazardState, PayloadBehind>();
+  #last: { readonly state: HazardState; readonly found: PayloadBehind } | undefined;
   /** By what was added. */
   readonly #changed = new Map<string, PayloadCode>();
 
@@ -313,6 +314,14 @@ class PayloadSeams {
   }
 
   behind(state: HazardState): PayloadBehind {
+    const last = this.#last;
+    if (last?.state === state) return last.found;
+    const found = this.#find(state);
+    this.#last = { state, found };
+    return found;
+  }
+
+  #find(state: HazardState): PayloadBehind {
     let found = this.#behind.get(state);
     if (!found) {
       const { cures, behind } = this.#seams.pass(state);
@@ -380,10 +389,14 @@ class SeamParts {
   }
 
   of(items: readonly CodeItem[]): (Part | undefined)[] {
-    return items.map((item) => {
-      if (!becomesCode(item)) return undefined;
-      return item.kind === 'payload' ? this.#payload(item.code, item.point) : this.#stepOf(item);
-    });
+    const parts = new Array<Part | undefined>(items.length);
+    for (let i = 0; i < items.length; i++) parts[i] = this.#partOf(items[i]!);
+    return parts;
+  }
+
+  #partOf(item: CodeItem): Part | undefined {
+    if (!becomesCode(item)) return undefined;
+    return item.kind === 'payload' ? this.#payload(item.code, item.point) : this.#stepOf(item);
   }
 
   #payload(code: PayloadCode, point: number): PayloadSeams {

@@ -4,7 +4,7 @@ import { REGISTER_WORDS, registerNumber, registerOf, registerSet } from '../../f
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PayloadCode } from '../layout/payload-code.ts';
-import { filesOf, isVcc, type PlanFiles, type Search } from './free-registers.ts';
+import { isVcc, PlanFiles, type Search } from './free-registers.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { PlacedForm, type PurposeCounts } from './placed-form.ts';
@@ -68,8 +68,6 @@ const SEARCHES: readonly Search[] = [
   ...atHome('memory', 'most'),
 ];
 
-const FIRST_VECTOR = registerNumber('vector', 0);
-const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
 const BARE: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
 /** What is asked for without any borrowing, by what is saved: points have few of them. */
 const BARE_OPTIONS: readonly FormOptions[] = Array.from({ length: 16 }, (_, bits) => ({
@@ -98,7 +96,7 @@ interface Placed {
 export class Allocator {
   readonly #forms: readonly PayloadForms[];
   readonly #plan: RegisterPlan;
-  readonly #placed = new Map<PayloadForm, Map<string, Placed | string>>();
+  readonly #placed = new Map<PayloadForm, Map<number | string, Placed | string>>();
   readonly #files: PlanFiles;
   /** What payloads must leave alone of what calls overwrite: all that is live, and all that is reserved. */
   readonly #usedPlaces: bigint;
@@ -121,16 +119,17 @@ export class Allocator {
     // Where masks have 32 lanes, the high half of VCC is a register like others.
     this.#usedPlaces = registerSet([...used, { file: 'scalar', first: SGPR_VCC_LO + 1, dwords: 1 }]);
     this.#reservedPlaces = registerSet(plan.reserved);
-    this.#files = filesOf(plan);
+    this.#files = PlanFiles.of(plan);
   }
 
   allocate(state: PointState): PayloadAllocation | Refusal {
     const words = LaneWords.of(state.live, REGISTER_WORDS);
-    this.#readState(state, words);
+    this.#files.read(state, words);
     const isAnyInFlight = state.inFlight.accesses.length > 0 || state.unknownInFlight.size > 0;
     let reason: string | undefined;
     let keeping = '';
-    for (const search of SEARCHES) {
+    for (let number = 0; number < SEARCHES.length; number++) {
+      const search = SEARCHES[number]!;
       if (search.takesInFlight && !isAnyInFlight) continue;
       for (let i = 0; i < this.#forms.length; i++) {
         // Later ones take fewer vector registers: less is to be kept.
@@ -224,21 +223,6 @@ export class Allocator {
     return { set, ranges };
   }
 
-  #readState({ inFlight, unknownInFlight }: PointState, words: LaneWords): void {
-    const { scalar, vector, accumulator } = this.#files;
-    const isAllPending = unknownInFlight.size > 0;
-    scalar.read(words, isAllPending);
-    vector.read(words, isAllPending);
-    accumulator.read(words, isAllPending);
-    const { accesses } = inFlight;
-    for (let i = 0; i < accesses.length; i++) {
-      const { register } = accesses[i]!;
-      if (register < FIRST_VECTOR) scalar.addPending(register);
-      else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
-      else accumulator.addPending(register - FIRST_ACCUMULATOR);
-    }
-  }
-
   #choose(form: PayloadForm, search: Search): void {
     const { files } = form;
     for (let i = 0; i < files.length; i++) this.#files[files[i]!].choose(search, form);
@@ -265,11 +249,17 @@ export class Allocator {
     const last = this.#lastPlaced;
     // Points in a row mostly have the same.
     if (last?.form === form && isEqual(last.numbers, numbers)) return last.placed;
-    const byKey = this.#placed.get(form) ?? new Map<string, Placed | string>();
-    this.#placed.set(form, byKey);
-    const key = String.fromCharCode(...numbers);
-    const placed = byKey.get(key) ?? this.#newlyPlaced(form, numbers);
-    byKey.set(key, placed);
+    let byKey = this.#placed.get(form);
+    if (!byKey) {
+      byKey = new Map();
+      this.#placed.set(form, byKey);
+    }
+    const key = keyOf(numbers);
+    let placed = byKey.get(key);
+    if (placed === undefined) {
+      placed = this.#newlyPlaced(form, numbers);
+      byKey.set(key, placed);
+    }
     this.#lastPlaced = { form, numbers: numbers.slice(), placed };
     return placed;
   }
@@ -347,6 +337,16 @@ function singleRegisters(set: bigint): PhysicalRange[] {
     found.push({ file, first, dwords: 1 });
   }
   return found;
+}
+
+/** So many registers have numbers that are digits of one. */
+const MOST_DIGITS = 6;
+
+function keyOf(numbers: readonly number[]): number | string {
+  if (numbers.length > MOST_DIGITS) return String.fromCharCode(...numbers);
+  let key = 0;
+  for (let i = 0; i < numbers.length; i++) key = key * 256 + numbers[i]!;
+  return key;
 }
 
 function isEqual(a: readonly number[], b: readonly number[]): boolean {

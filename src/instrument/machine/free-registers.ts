@@ -4,7 +4,7 @@ import { registerNumber } from '../../flow/steps.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PhysicalRange, VirtualRegister } from './machine-code.ts';
 import type { PayloadForm } from './payload-form.ts';
-import type { RegisterPlan } from './register-plan.ts';
+import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
 import type { VectorHome } from './vector-homes.ts';
 
@@ -17,6 +17,8 @@ export interface Search {
   readonly home: 'none' | VectorHome['kind'];
 }
 
+const FIRST_VECTOR = registerNumber('vector', 0);
+const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
 const VCC = RegisterSet.range(SGPR_VCC_LO, SGPR_VCC_LO + 2);
 export const isVcc = (file: PhysicalRange['file'], first: number): boolean => file === 'scalar' && VCC.has(first);
 
@@ -60,8 +62,12 @@ export class FileSets {
     this.#addOwn(this.#reserved, plan.reserved);
   }
 
-  read(live: LaneWords, isAllPending: boolean): void {
+  read(live: LaneWords): void {
     this.#live = live;
+  }
+
+  /** All that the application uses, or nothing. */
+  setPending(isAllPending: boolean): void {
     if (this.#isAnyPending) this.#pending.clear();
     this.#isAnyPending = isAllPending;
     if (!isAllPending) return;
@@ -135,20 +141,51 @@ export class FileSets {
   }
 }
 
-export type PlanFiles = Readonly<Record<VirtualRegister['file'], FileSets>>;
-
 const filesOfPlans = new WeakMap<RegisterPlan, PlanFiles>();
 
-/** What they hold of a point lasts no longer than one allocation. */
-export function filesOf(plan: RegisterPlan): PlanFiles {
-  let files = filesOfPlans.get(plan);
-  if (!files) {
-    files = {
-      scalar: new FileSets('scalar', plan),
-      vector: new FileSets('vector', plan),
-      accumulator: new FileSets('accumulator', plan),
-    };
-    filesOfPlans.set(plan, files);
+/** Registers of all files at the point that is being looked at. */
+export class PlanFiles {
+  readonly scalar: FileSets;
+  readonly vector: FileSets;
+  readonly accumulator: FileSets;
+  /** Those of the point before: points in a row mostly have the same. */
+  #accesses: PointState['inFlight']['accesses'] = [];
+  #isAllPending = false;
+
+  private constructor(plan: RegisterPlan) {
+    this.scalar = new FileSets('scalar', plan);
+    this.vector = new FileSets('vector', plan);
+    this.accumulator = new FileSets('accumulator', plan);
   }
-  return files;
+
+  /** What they hold of a point lasts no longer than one allocation. */
+  static of(plan: RegisterPlan): PlanFiles {
+    let files = filesOfPlans.get(plan);
+    if (!files) {
+      files = new PlanFiles(plan);
+      filesOfPlans.set(plan, files);
+    }
+    return files;
+  }
+
+  /** `live`: that of the point. */
+  read({ inFlight: { accesses }, unknownInFlight }: PointState, live: LaneWords): void {
+    const { scalar, vector, accumulator } = this;
+    scalar.read(live);
+    vector.read(live);
+    accumulator.read(live);
+    const isAllPending = unknownInFlight.size > 0;
+    if (accesses === this.#accesses && isAllPending === this.#isAllPending) return;
+    this.#accesses = accesses;
+    this.#isAllPending = isAllPending;
+    scalar.setPending(isAllPending);
+    vector.setPending(isAllPending);
+    accumulator.setPending(isAllPending);
+    for (let i = 0; i < accesses.length; i++) {
+      const { register } = accesses[i]!;
+      if (register < FIRST_VECTOR) scalar.addPending(register);
+      else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
+      else accumulator.addPending(register - FIRST_ACCUMULATOR);
+    }
+  }
 }

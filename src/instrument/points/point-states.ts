@@ -29,7 +29,7 @@ export class PointStates {
 
   constructor(lifted: LiftedFunction) {
     this.#function = lifted;
-    this.#indexing = new GprIndexStates(lifted.blocks, lifted.graph);
+    this.#indexing = new GprIndexStates(lifted.blocks, () => lifted.graph);
   }
 
   /** The state, which holds until the next question, or why nothing can stand there. */

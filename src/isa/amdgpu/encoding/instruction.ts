@@ -145,8 +145,11 @@ export class Instruction {
 
   /** Where the label that it names stands, for an instruction at `offset`; undefined when it names none. */
   labelTarget(offset: number): number | undefined {
-    const label = this.row.operands.find(({ type }) => type === 'label');
-    return label && offset + this.sizeBytes + this.immediate(label);
+    const { operands } = this.row;
+    for (let i = 0; i < operands.length; i++) {
+      if (operands[i]!.type === 'label') return offset + this.sizeBytes + this.immediate(operands[i]!);
+    }
+    return undefined;
   }
 
   /** Offsets in memory have as many bits as the generation gives them, and on gfx12 a sign. */
