@@ -58,7 +58,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'hal-drivers': ['base', 'codeobject', 'isa', 'device', 'hal', 'devices/emulated'],
   profile: ['base', 'hal'],
   replay: ['base', 'hal'],
-  report: ['base', 'profile'],
+  report: ['base', 'flow', 'profile'],
 };
 
 /** Outermost folders: they may import everything below them, and nothing may import them. */

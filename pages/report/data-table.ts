@@ -10,8 +10,11 @@ export interface Column<Row> {
   text?(row: Row): string;
   /** A share of 1 that a bar behind the number shows. */
   share?(row: Row): number;
-  /** Where a click on the cell leads to. */
-  href?(row: Row): string;
+  /** Where a click on the cell leads to; undefined: nowhere. */
+  href?(row: Row): string | undefined;
+  /** How strong the heat of the cell is, as an opacity. */
+  opacity?(row: Row): string;
+  readonly isCode?: boolean;
   readonly hint?: string;
 }
 
@@ -95,10 +98,16 @@ export class DataTable<Row> {
   }
 
   #row(row: Row): HTMLTableRowElement {
-    const cells = this.#options.columns.map(({ value, text, share, href }, i) => {
+    const cells = this.#options.columns.map(({ value, text, share, href, opacity, isCode }, i) => {
       const shown = text?.(row) ?? String(value(row) ?? '');
-      const content = href ? html('a', { href: href(row) }, shown) : shown;
+      const target = href?.(row);
+      const content = target === undefined ? shown : html('a', { href: target }, shown);
       const cell = html('td', { class: this.#isNumber[i] ? 'number' : undefined }, content);
+      cell.classList.toggle('code', isCode === true);
+      if (opacity !== undefined) {
+        cell.classList.add('warm');
+        cell.style.setProperty('--opacity', opacity(row));
+      }
       if (share !== undefined) {
         cell.classList.add('share');
         cell.style.setProperty('--share', `${100 * share(row)}%`);
@@ -109,9 +118,11 @@ export class DataTable<Row> {
   }
 }
 
-/** What has no value comes last when the largest come first. */
+const isNone = (value: CellValue): boolean => value === undefined || Number.isNaN(value);
+
+/** What has no value, or NaN, comes last when the largest come first. */
 function compare(one: CellValue, other: CellValue): number {
-  if (one === undefined || other === undefined) return Number(one !== undefined) - Number(other !== undefined);
+  if (isNone(one) || isNone(other)) return Number(isNone(other)) - Number(isNone(one));
   if (typeof one === 'number' && typeof other === 'number') return one - other;
   return String(one).localeCompare(String(other), 'en', { numeric: true });
 }

@@ -45,5 +45,5 @@ export function axisText(ns: number, stepNs: number, spanNs: number): string {
 }
 
 /** A number of things, whose name stands in the singular. */
-export const thingsText = (count: number, thing: string): string =>
-  `${countText(count)} ${thing}${count === 1 ? '' : 's'}`;
+export const thingsText = (count: number, thing: string, things = `${thing}s`): string =>
+  `${countText(count)} ${count === 1 ? thing : things}`;

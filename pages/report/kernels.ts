@@ -1,5 +1,5 @@
 /** Kernels: how long they took, how often they ran, what they counted. */
-import type { KernelRow } from '../../src/report/report-data.ts';
+import type { KernelListing, KernelRow } from '../../src/report/report-data.ts';
 import type { Report } from './data.ts';
 import { type Column, DataTable } from './data-table.ts';
 import { countText, durationText, shareText } from './format.ts';
@@ -18,8 +18,14 @@ export function kernelTable({ header }: Report): DataTable<KernelRow> {
     value: (row: KernelRow) => row[of],
     text: (row: KernelRow) => timeText(row, row[of]),
   });
+  const codeOf = (row: KernelRow): string | undefined => {
+    const isIts = ({ executable, exportOrdinal }: KernelListing): boolean =>
+      executable === row.executable && exportOrdinal === row.exportOrdinal;
+    const index = header.code.findIndex(isIts);
+    return index < 0 ? undefined : `#code/${index}`;
+  };
   const columns: Column<KernelRow>[] = [
-    { title: 'kernel', value: ({ name }) => name },
+    { title: 'kernel', value: ({ name }) => name, href: codeOf },
     { title: 'where', value: ({ where }) => where },
     { title: 'launches', value: ({ launches }) => launches, text: ({ launches }) => countText(launches) },
     time('total', 'total', 'All launches together'),

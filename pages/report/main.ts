@@ -1,4 +1,5 @@
 /** The page of a report: loads what stands in the file, and shows it. */
+import { CodeView } from './code/code-view.ts';
 import { loadReport, type Report } from './data.ts';
 import { button, html } from './dom.ts';
 import { countText, durationText, thingsText } from './format.ts';
@@ -19,7 +20,8 @@ const SHORTCUTS: readonly (readonly [keys: string, what: string])[] = [
   ['+ −, W S', 'timeline: zoom'],
   ['A D', 'timeline: move'],
   ['0', 'timeline: all of it'],
-  ['Enter', 'timeline: zoom to the selected event'],
+  ['Enter', 'timeline: zoom to the selected event; listing: follow a branch'],
+  ['↑ ↓, PgUp PgDn', 'listing: instructions'],
   ['Esc', 'timeline: no selection; search: no search'],
 ];
 
@@ -43,6 +45,7 @@ function facts({ header, events }: Report): string {
 class Page {
   readonly #tabs: Tabs;
   readonly #timeline: TimelineView;
+  readonly #code: CodeView;
   readonly #searches: Readonly<Record<string, Search>>;
   readonly #theme = new Theme();
   readonly #help = helpDialog();
@@ -57,18 +60,21 @@ class Page {
   constructor(report: Report) {
     const { header } = report;
     this.#timeline = new TimelineView(report, this.#theme);
+    this.#code = new CodeView(report);
     const kernels = kernelTable(report);
     const memory = memoryView(report, this.#theme);
     const statistics = statisticsTables(report);
     this.#tabs = new Tabs([
       { id: 'timeline', title: 'Timeline', element: this.#timeline.element },
       { id: 'kernels', title: 'Kernels', element: kernels.element },
+      { id: 'code', title: 'Code', element: this.#code.element },
       { id: 'memory', title: 'Memory', element: memory.element },
       { id: 'statistics', title: 'Statistics', element: html('div', {}, ...statistics.map(({ element }) => element)) },
     ]);
     this.#searches = {
       timeline: (text) => this.#timeline.search(text),
       kernels: (text) => kernels.search(text),
+      code: (text) => this.#code.search(text),
       memory: (text) => memory.table.search(text),
       statistics: (text) => statistics.reduce((sum, table) => sum + table.search(text), 0),
     };
@@ -93,7 +99,11 @@ class Page {
       this.#help,
     );
     this.#listen();
-    this.#tabs.start(() => this.#search());
+    this.#code.show('');
+    this.#tabs.start((id) => {
+      if (id === 'code') this.#code.show(this.#tabs.rest);
+      this.#search();
+    });
   }
 
   #listen(): void {
@@ -102,8 +112,9 @@ class Page {
       if (event.key === 'Escape') {
         this.#input.value = '';
         this.#search();
-      } else if (event.key === 'Enter' && this.#tabs.current === 'timeline') {
-        this.#timeline.searchNext(event.shiftKey ? -1 : 1);
+      } else if (event.key === 'Enter') {
+        const searched = { timeline: this.#timeline, code: this.#code }[this.#tabs.current];
+        searched?.searchNext(event.shiftKey ? -1 : 1);
       }
     });
     addEventListener('keydown', (event) => {

@@ -60,6 +60,8 @@ export const LIMITS = {
   replayRecords: 2 ** 24,
   /** Events of one family in the report of a profile. */
   reportEvents: 4_000_000,
+  /** Instructions whose listings a report has. */
+  reportInstructions: 500_000,
 } as const;
 
 /** Throws `LIMIT_EXCEEDED` when `value` is above the limit. */

@@ -6,6 +6,7 @@
 import type { Profile } from '../profile/profile.ts';
 import { ColumnWriter } from './columns.ts';
 import { writeTimeline } from './event-tables.ts';
+import { kernelCode, type ReadSource } from './kernel-code.ts';
 import { kernelTotals } from './kernel-totals.ts';
 import { writeMemory } from './memory-tables.ts';
 import { PAGE_ASSETS } from './page-assets.ts';
@@ -15,6 +16,7 @@ import { packReport } from './report-data.ts';
 export interface ReportOptions {
   /** What made the report, with its version. */
   readonly madeBy: string;
+  readonly readSource?: ReadSource | undefined;
 }
 
 /** Throws BAD_INPUT for a damaged profile, LIMIT_EXCEEDED for one with too many events. */
@@ -52,10 +54,11 @@ export async function reportPage(profile: Profile, options: ReportOptions): Prom
 }
 
 /** What the page unpacks. */
-export function reportBytes(profile: Profile, { madeBy }: ReportOptions): Uint8Array<ArrayBuffer> {
+export function reportBytes(profile: Profile, options: ReportOptions): Uint8Array<ArrayBuffer> {
   const writer = new ColumnWriter();
   const { events, tracks, names, baseTimeNs, spanNs, skippedCount } = writeTimeline(profile, writer);
   const memory = writeMemory(profile, baseTimeNs, writer);
+  const { kernels, counters } = kernelTotals(profile);
   const { droppedRecords } = profile.losses;
   const notices = [
     ...(droppedRecords > 0n ? [`${droppedRecords} records were lost when the profile was written.`] : []),
@@ -64,12 +67,14 @@ export function reportBytes(profile: Profile, { madeBy }: ReportOptions): Uint8A
   ];
   const header = {
     name: profile.name,
-    ...{ madeBy, spanNs, names, events, tracks, notices },
+    madeBy: options.madeBy,
+    ...{ spanNs, names, events, tracks, notices },
     baseTimeNs: baseTimeNs.toString(),
     queues: profile.queues.map(({ physicalDeviceOrdinal: device, queueOrdinal: queue, streamId }) => ({
       ...{ device, queue, title: `queue ${queue}, stream ${streamId}` },
     })),
-    ...kernelTotals(profile),
+    ...{ kernels, counters },
+    code: kernelCode(profile, options.readSource),
     ...memory,
     statistics: plainTables(profile),
   };

@@ -87,6 +87,71 @@ export interface AllocationRow {
   readonly events: number;
 }
 
+/** Where control goes on behind a block. */
+export interface BlockWay {
+  /** Index of a block of the same function. */
+  readonly to: number;
+  readonly isBranch: boolean;
+}
+
+/** Instructions of a listing that run one after the other. */
+export interface ListedBlock {
+  /** Rows of the listing. */
+  readonly first: number;
+  readonly count: number;
+  readonly ways: readonly BlockWay[];
+  /** Whether control may leave the function here: by a call, a return, the end of the program. */
+  readonly leaves: boolean;
+  readonly loopDepth: number;
+}
+
+export interface ListedFunction {
+  readonly name: string;
+  readonly blocks: readonly ListedBlock[];
+}
+
+export interface ListedFile {
+  /** As the compiler wrote it. */
+  readonly name: string;
+  /** Of lines that instructions name, where their text is known. */
+  readonly lines: Readonly<Record<number, string>>;
+}
+
+/**
+ * What was counted of each row of a listing, in all launches; null where it does not apply to the
+ * instruction.
+ */
+export interface ListingCounts {
+  readonly waves: readonly number[];
+  /** Lanes that were active, summed over the waves. */
+  readonly lanes: readonly number[];
+  readonly taken: readonly (number | null)[];
+  /** Of accesses to memory: bytes that lanes asked for, and those of the cache lines that they touched. */
+  readonly bytes: readonly (number | null)[];
+  readonly touched: readonly (number | null)[];
+  /** Cycles that accesses to LDS lost because lanes wanted the same bank. */
+  readonly conflicts: readonly (number | null)[];
+}
+
+/** The functions of a kernel whose instructions were counted, in the order of addresses. */
+export interface KernelListing {
+  readonly name: string;
+  readonly executable: string;
+  readonly exportOrdinal: number;
+  readonly waveSize: number;
+  /** On all devices. */
+  readonly dispatches: number;
+  readonly functions: readonly ListedFunction[];
+  readonly addresses: readonly number[];
+  readonly texts: readonly string[];
+  /** Indices of `files`, -1 for none. */
+  readonly fileOf: readonly number[];
+  /** From 1 on; 0 for none. */
+  readonly lineOf: readonly number[];
+  readonly files: readonly ListedFile[];
+  readonly counts: ListingCounts;
+}
+
 export type PlainCell = string | number | boolean | null;
 
 /** A table as other reports print it. */
@@ -113,6 +178,7 @@ export interface ReportHeader {
   readonly allocations: readonly AllocationRow[];
   /** Of how many these are the largest. */
   readonly allocationCount: number;
+  readonly code: readonly KernelListing[];
   readonly statistics: readonly PlainTable[];
   /** What a reader must know: records that are missing, events without a time. */
   readonly notices: readonly string[];

@@ -15,6 +15,7 @@ import {
   QUEUE_EVENTS,
   QUEUES,
 } from '../profile/format/records.ts';
+import { sampleCode } from './sample-code.test-support.ts';
 
 const KERNELS = ['matmul16', 'softmax', 'reduce_sum', 'transpose', '<img src=x onerror=alert(1)>'];
 const DEVICE = 0;
@@ -144,6 +145,9 @@ export function sampleProfile(operationCount: number, seed = 1): Uint8Array<Arra
   chunk('counter-samples', 'sample');
   chunk('host-execution-events', 'host');
   chunk('memory-events', 'memory');
+  for (const [contentType, records] of Object.entries(sampleCode(KERNELS.indexOf('matmul16')))) {
+    record(contentType, records);
+  }
   writer.end();
   return new Uint8Array(Buffer.concat(parts));
 }

@@ -145,8 +145,36 @@ test('tables sort and are searched; the tabs are reached by keyboard', options, 
   await page.locator('[type=search]').press('Escape');
   await page.locator('[role=tab][aria-selected=true]').focus();
   await page.keyboard.press('ArrowRight');
-  assert.equal(await page.locator('[role=tab][aria-selected=true]').innerText(), 'Memory');
+  assert.equal(await page.locator('[role=tab][aria-selected=true]').innerText(), 'Code');
+  await page.keyboard.press('ArrowRight');
   assert.equal(await page.locator('.chart canvas').count(), 1);
+  await page.close();
+});
+
+test('code is read by keyboard: lines, listing, graph and search show one place', options, async () => {
+  const page = await open(`${sample}#kernels`);
+  await page.locator('#panel-kernels a', { hasText: 'matmul16' }).click();
+  const code = page.locator('#panel-code');
+  const lines = await code.locator('.data-table tbody tr').allInnerTexts();
+  assert.match(lines[0]!, /^transpose\.cl:(4|5)\s+47\.6.%\s+480\s+/);
+  const selected = code.locator('.item.selected');
+  assert.match(await selected.innerText(), /1908\s+v_add_u32_e32 v1, 1, v1$/);
+  assert.match(
+    (await code.locator('.node.selected text').allTextContents()).join(' '),
+    /^1908, loop 1 6 instructions × 160$/,
+  );
+  await code.locator('.listing-scroller').focus();
+  await page.keyboard.press('End');
+  assert.match(await selected.innerText(), /s_endpgm$/);
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  assert.match(await selected.innerText(), /v_add_u32_e32/, 'a branch is followed');
+  await page.locator('[type=search]').fill('global_store');
+  await page.locator('[type=search]').press('Enter');
+  assert.match(await selected.innerText(), /\s16\s+1914\s+global_store_dword/, 'lanes of the store');
+  await code.locator('.node').first().focus();
+  await page.keyboard.press('Enter');
+  assert.match(await selected.innerText(), /1900\s+s_load_dwordx4/);
   await page.close();
 });
 
@@ -163,7 +191,7 @@ test('it is light or dark as the system is, until the reader chooses, and light 
   assert.equal(await backgroundOf(page), darkColour);
   await page.emulateMedia({ media: 'print' });
   await page.waitForSelector('html[data-theme=light]');
-  for (const id of ['timeline', 'kernels', 'memory', 'statistics'])
+  for (const id of ['timeline', 'kernels', 'code', 'memory', 'statistics'])
     assert.ok(await page.locator(`#panel-${id}`).isVisible());
   assert.ok((await page.pdf()).length > 10_000);
   await page.close();

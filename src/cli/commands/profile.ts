@@ -94,13 +94,17 @@ function fileNamed(output: string, what = 'this format'): string {
 }
 
 /** Writes the page of `profile html`. */
-async function writePage(profile: Profile, output: string): Promise<void> {
+async function writePage(profile: Profile, output: string, withSource: boolean): Promise<void> {
   const file = fileNamed(output, 'html');
-  const [{ reportPage }, { packageVersion }] = await Promise.all([
+  const [{ reportPage }, { packageVersion }, { readSource }] = await Promise.all([
     import('../../report/page.ts'),
     import('../process/package-version.ts'),
+    import('../text/source-excerpt.ts'),
   ]);
-  const page = await reportPage(profile, { madeBy: `wavewright ${packageVersion()}` });
+  const page = await reportPage(profile, {
+    madeBy: `wavewright ${packageVersion()}`,
+    readSource: withSource ? readSource : undefined,
+  });
   writeOutput(file, new TextEncoder().encode(page));
 }
 
@@ -127,6 +131,10 @@ export const profile = defineCommand({
       aliases: ['counter_samples'],
       description: 'counter: each sample, too',
     },
+    source: {
+      kind: 'flag',
+      description: 'html: with the text of source lines, from the files that debug information names',
+    },
     output: { kind: 'text', aliases: ['o'], placeholder: 'FILE', default: '-', description: 'export, html: where to' },
   },
   formats: {
@@ -137,7 +145,7 @@ export const profile = defineCommand({
     sqlite: 'a database with a table for each type of record',
   },
   notes: [
-    'html writes one page that needs no network: timeline, kernels, memory, statistics.',
+    'html writes one page that needs no network: timeline, kernels, code, memory, statistics.',
     'FILE is a profile of a HAL device (.ireeprof 1.6), of ours or of IREE. --id is that of an event (dispatch, memory), an executable, a command buffer',
     'or a submission (queue).',
     'Example: wavewright hal run vadd.co ... --device-profiling-output=vadd.ireeprof && wavewright profile dispatch vadd.ireeprof',
@@ -156,7 +164,7 @@ export const profile = defineCommand({
     ]);
     const read = Profile.read(readInput(file!, 'a profile'), file!);
     if (verb === 'html') {
-      await writePage(read, output);
+      await writePage(read, output, options.source);
       return 0;
     }
     if (exportFormat !== undefined) {
