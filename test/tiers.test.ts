@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import expected from '../examples/expected.json' with { type: 'json' };
+import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import type { KernelBenchmark } from '../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
@@ -45,6 +46,17 @@ for (const [executor, tier] of [
     assert.deepEqual(tiers, { reference: 0, handlers: 0, regions: 0, loops: 0, [tier]: instructions });
   });
 }
+
+test('code that follows compiled code is compiled soon', () => {
+  const body = Array.from({ length: 1500 }, (_, i) => `v_add3_u32 v${1 + (i % 9)}, v0, v${1 + (i % 7)}, v0`);
+  using runner = new KernelRunner({ processor: 'gfx90a', compileThreshold: 100 });
+  const image = assembledImage(kernelSource('straight', body.join('\n')), 'straight');
+  const run = runner.prepare(image, 'straight', { grid: [200 * 64, 1, 1], workgroup: [64, 1, 1], args: [] });
+  run();
+  const { handlers } = runner.statistics.tiers;
+  run();
+  assert.equal(runner.statistics.tiers.handlers, handlers);
+});
 
 /** It runs until it is stopped. */
 const ENDLESS = 'infinite-loop';

@@ -40,6 +40,8 @@ import { type CompiledModule, compiledModule } from './module-cache.ts';
 
 /** Times that code is reached before it is compiled, about where that pays. */
 export const DEFAULT_THRESHOLD = 500;
+/** The same of what follows compiled code, which was cut there: it was reached as often as its head. */
+const FOLLOWING_THRESHOLD = 8;
 const NEVER = 0x7fffffff;
 /** A function that became too long is tried again with so many times fewer instructions. */
 const SMALLER = 4;
@@ -208,6 +210,7 @@ export class JitExecutor implements Executor {
       const leader = cache.leaderOf(cache.recordAt(offset));
       if (leader !== undefined) this.#enter(leader, entry);
     }
+    for (const block of blocks) this.#hurryFollowing(cache, compiled, block);
     for (const [first, last] of module.regions) {
       const region = instructions.slice(first, last + 1);
       for (const { step } of region) compiled.regions.set(step.offset, region);
@@ -216,6 +219,17 @@ export class JitExecutor implements Executor {
       const offsets = loop.map((n) => instructions[n]!.step.offset);
       compiled.loops.set(offsets[0]!, new Set(offsets));
     }
+  }
+
+  /** What follows a block that was cut is compiled soon, or long code would get hot piece by piece. */
+  #hurryFollowing(cache: CodeCache, { entries }: Compiled, { instructions, next }: Block): void {
+    const { step, shape } = instructions.at(-1)!;
+    const following = followingOffset(step);
+    if (shape.control !== 'next' || next || entries.has(following) || !cache.stepAt(following)) return;
+    const { view } = this.#emulator.state;
+    const count = cache.destination(following) + LEADER_COUNT;
+    const left = view.getInt32(count, true);
+    if (left !== NEVER) view.setInt32(count, Math.min(left, FOLLOWING_THRESHOLD), true);
   }
 
   #placeLiterals(cache: CodeCache, literals: readonly Literal[], instructions: readonly Decoded[]): number {
