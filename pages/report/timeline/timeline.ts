@@ -166,7 +166,8 @@ export class TimelineView {
     [this.#canvas.width, this.#canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
     [this.#canvas.style.width, this.#canvas.style.height] = [`${width}px`, `${height}px`];
     this.#canvas.getContext('2d')!.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (first !== undefined && last !== undefined) this.#show(first, last);
+    const isZoomed = this.#transform.k !== 1;
+    if (isZoomed && first !== undefined && last !== undefined) this.#show(first, last);
     this.#paint();
   }
 
@@ -314,7 +315,7 @@ export class TimelineView {
     if (this.#size.width === 0) return;
     const shown = this.#selected ?? this.#hovered;
     const [first, last] = this.#x.domain() as [number, number]; // reason: the scale has two ends
-    this.#range.textContent = `${durationText(first)} – ${durationText(last)}`;
+    this.#range.textContent = `${durationText(Math.round(first))} – ${durationText(Math.round(last))}`;
     this.#painter.paint({
       x: this.#x,
       ...this.#size,
