@@ -34,8 +34,8 @@ export interface LiftedCode {
   /** By address. Plain returns are none. */
   readonly sites: readonly TransferSite[];
   /**
-   * The blocks of all code, in the order of addresses, where it is reached by direct branches from where these
-   * begin; undefined where it is not.
+   * The blocks of all code, in the order of addresses, where it is reached by direct branches from where
+   * these begin; undefined where it is not.
    */
   blocksFrom(entries: ReadonlyMap<number, unknown>): readonly LiftedBlock[] | undefined;
   /** What is made of each s_getpc_b64, by address. */
