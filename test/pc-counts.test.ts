@@ -9,6 +9,7 @@ import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 const EXECUTORS = [
   { executor: 'handlers' },
   { executor: 'reference' },
+  { executor: 'jit', compileThreshold: 0, vertical: 'always' },
   { executor: 'jit', countsClasses: true, threads: nodeThreads, workers: 2, workersAtOnce: true },
 ] as const;
 

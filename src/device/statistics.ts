@@ -11,11 +11,12 @@ export type InstructionCounts = Readonly<Record<string, number>>;
 
 /**
  * How often an instruction was executed: by waves, and by lanes, of which each execution counts those that
- * were active when it began.
+ * were active when it began; `taken`: how often it was a conditional branch that was taken.
  */
 export interface PcCount {
   readonly waves: number;
   readonly lanes: number;
+  readonly taken: number;
 }
 
 /** By the address of the instruction; those that were not executed are left out. */
@@ -55,15 +56,16 @@ export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, fact
 }
 
 /** `known`, if anything, plus `factor` times `count`. */
-export const addPcCount = (known: PcCount | undefined, { waves, lanes }: PcCount, factor = 1): PcCount => ({
+export const addPcCount = (known: PcCount | undefined, { waves, lanes, taken }: PcCount, factor = 1): PcCount => ({
   waves: (known?.waves ?? 0) + factor * waves,
   lanes: (known?.lanes ?? 0) + factor * lanes,
+  taken: (known?.taken ?? 0) + factor * taken,
 });
 
 function sumOfPcs(a: PcCounts, b: PcCounts, factor: number): PcCounts {
   const sum = new Map(a);
-  for (const [pc, { waves, lanes }] of b) {
-    const count = addPcCount(sum.get(pc), { waves, lanes }, factor);
+  for (const [pc, own] of b) {
+    const count = addPcCount(sum.get(pc), own, factor);
     if (count.waves === 0) sum.delete(pc);
     else sum.set(pc, count);
   }

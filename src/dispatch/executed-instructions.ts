@@ -29,9 +29,9 @@ export function executedInstructions(
   const homes = codeObjects.map((home) => new Home(home, waveSize));
   return [...counts]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([pc, count]) => {
+    .map(([pc, { waves, lanes }]) => {
       const place = homes.find((home) => home.holds(pc))?.place(pc);
-      return { ...(place ?? { file: '', address: Number(pc), text: '(code of no file)' }), ...count };
+      return { ...(place ?? { file: '', address: Number(pc), text: '(code of no file)' }), waves, lanes };
     });
 }
 

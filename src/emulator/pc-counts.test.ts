@@ -44,6 +44,8 @@ const OF_WAVE_64 = [
 
 const counted = ({ pcCounts }: EmulatorDispatch): (readonly [number, number])[] =>
   [...pcCounts!].toSorted(([a], [b]) => a - b).map(([, { waves, lanes }]) => [waves, lanes]);
+const takenOf = ({ pcCounts }: EmulatorDispatch): number[] =>
+  [...pcCounts!].toSorted(([a], [b]) => a - b).map(([, { taken }]) => taken);
 const times = (factor: number): (readonly [number, number])[] =>
   OF_WAVE_64.map(([waves, lanes]) => [waves * factor, lanes * factor]);
 
@@ -52,6 +54,7 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     using rig = new EmulatorRig({ executor, compileThreshold: 0, countsPcs: true });
     const dispatch = rig.run(DIVERGENT_LOOP);
     assert.deepEqual(counted(dispatch), times(1));
+    assert.deepEqual(takenOf(dispatch), [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     assert.equal(
       [...dispatch.pcCounts!.values()].reduce((sum, { waves }) => sum + waves, 0),
       dispatch.instructions,
@@ -145,5 +148,63 @@ test('workers count as well, and once each in every dispatch', () => {
     const dispatch = rig.launch({ gridSize: [64 * groups, 1, 1], workgroupIdSgprs: [2, undefined, undefined] });
     while (rig.emulator.advance(5) !== 'idle');
     assert.deepEqual(counted(dispatch), times(groups));
+  }
+});
+
+/** The highest lane comes to the end of the buffer of 64 KiB first. */
+const FAULTING = (rest: string): string => `
+  v_lshlrev_b32 v0, 10, v0
+  s_mov_b32 s4, 0
+.Lloop:
+  global_load_dword v2, v0, s[0:1]
+  v_add_u32 v0, 0x40, v0
+  s_add_u32 s4, s4, 1
+  ${rest}
+  s_cmp_lt_u32 s4, 100
+  s_cbranch_scc1 .Lloop
+  s_endpgm`;
+
+for (const [name, rest] of [
+  ['a loop', ''],
+  ['a loop with a further access', 'global_load_dword v3, v0, s[0:1]\n v_add_u32 v3, v3, v2'],
+  ['a loop that changes EXEC', 's_lshl_b64 exec, exec, 1'],
+  ['a loop with a skip', 's_cbranch_vccz .Lnext\n v_mov_b32 v5, v2\n.Lnext:'],
+] as const) {
+  test(`all executors count the same up to a fault in ${name}`, () => {
+    const found = (
+      [
+        { executor: 'reference' },
+        { executor: 'handlers' },
+        { executor: 'jit', compileThreshold: 0, vertical: 'never' },
+        { executor: 'jit', compileThreshold: 0, vertical: 'always' },
+      ] as const
+    ).map((options) => {
+      using rig = new EmulatorRig({ ...options, countsPcs: true });
+      const dispatch = rig.run(FAULTING(rest));
+      assert.equal(dispatch.state, 'faulted');
+      return [counted(dispatch).filter(([waves]) => waves > 0), takenOf(dispatch).filter((taken) => taken > 0)];
+    });
+    for (const each of found) assert.deepEqual(each, found[0]);
+  });
+}
+
+test('a loop that is compiled as a whole counts its branches in both directions', () => {
+  for (const [condition, taken] of [
+    ['s_cbranch_scc1 .Lloop', 99],
+    ['s_cbranch_scc0 .Lend\n s_branch .Lloop', 1],
+  ] as const) {
+    using rig = new EmulatorRig({ compileThreshold: 0, vertical: 'always', countsPcs: true });
+    const dispatch = rig.run(`
+      s_mov_b32 s4, 0
+    .Lloop:
+      v_add_f32 v1, v1, v1
+      s_add_u32 s4, s4, 1
+      s_cmp_lt_u32 s4, 100
+      ${condition}
+    .Lend:
+      s_endpgm`);
+    assert.equal(dispatch.tiers.loops > 0, condition.startsWith('s_cbranch_scc1'));
+    assert.equal(takenOf(dispatch)[4], taken);
+    assert.equal(counted(dispatch)[1]![0], 100);
   }
 });

@@ -32,8 +32,8 @@ export interface EmulatedAgentsOptions {
    */
   readonly countsInstructions?: boolean;
   /**
-   * Counts the executions of each instruction, and their active lanes, for `instruction-counts`, which makes
-   * kernels take up to twice as long. Default: not at all.
+   * Counts the executions of each instruction, their active lanes and the branches that are taken, for
+   * `instruction-counts`: kernels take up to twice as long. Default: not at all.
    */
   readonly countsEachInstruction?: boolean;
   /** By which GPUs go, as `createEmulatedDevice` takes it. */

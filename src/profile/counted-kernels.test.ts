@@ -46,6 +46,10 @@ test('each instruction is counted by waves and lanes, in code that stands in the
     waves.map((count, i) => [6n * count, 6n * lanes[i]!]),
   );
   assert.deepEqual(
+    counted.map(({ taken }) => taken),
+    [0n, 0n, 0n, 0n, 6n, 0n, 0n, 0n],
+  );
+  assert.deepEqual(
     counted.map(({ control }) => control),
     ['next', 'next', 'next', 'next', 'conditional', 'next', 'branch', 'end'],
   );

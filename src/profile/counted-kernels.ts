@@ -30,6 +30,8 @@ export interface CountedInstruction {
   readonly waves: bigint;
   /** Lanes that were active then, summed: at most `waves` times the wave size. */
   readonly lanes: bigint;
+  /** How often it was a conditional branch that was taken. */
+  readonly taken: bigint;
 }
 
 /** A kernel with the instructions of all functions that its dispatches came to. */
@@ -87,12 +89,15 @@ function countedOf(code: readonly InstructionRecord[], records: readonly CountRe
     .toSorted((a, b) => Number(a.codeObjectId - b.codeObjectId || a.address - b.address));
 }
 
-const sumOf = (records: readonly CountRecord[]): Pick<CountedInstruction, 'waves' | 'lanes'> => ({
+type Counts = Pick<CountedInstruction, 'waves' | 'lanes' | 'taken'>;
+
+const sumOf = (records: readonly CountRecord[]): Counts => ({
   waves: records.reduce((sum, { waveCount }) => sum + waveCount, 0n),
   lanes: records.reduce((sum, { laneCount }) => sum + laneCount, 0n),
+  taken: records.reduce((sum, { takenCount }) => sum + takenCount, 0n),
 });
 
-type Place = Omit<CountedInstruction, 'waves' | 'lanes'>;
+type Place = Omit<CountedInstruction, keyof Counts>;
 
 function instructionOf(record: InstructionRecord): Place {
   const { codeObjectId, address, sizeBytes, text, className, control, targetAddress } = record;

@@ -1,6 +1,12 @@
 /** Counted kernels as records: what stands in their code, the code itself, and what was counted. */
 import type { CountedKernel, KernelCode, PlacedCodeObject } from '../hal/index.ts';
-import { COUNTED_KERNELS, INSTRUCTION_COUNTS, INSTRUCTIONS, NO_ADDRESS } from './format/instruction-records.ts';
+import {
+  COUNTED_KERNELS,
+  INSTRUCTION_COUNT_FLAG,
+  INSTRUCTION_COUNTS,
+  INSTRUCTIONS,
+  NO_ADDRESS,
+} from './format/instruction-records.ts';
 import { INSTRUCTION_CONTROLS, numberOf } from './format/names.ts';
 import type { RecordLayout, RecordOf } from './format/record-layout.ts';
 import { EXECUTABLE_CODE_OBJECTS } from './format/records.ts';
@@ -36,10 +42,13 @@ export class InstructionRows {
     this.#add(COUNTED_KERNELS, { ...kernel, waveSize, ...counts });
     if (!this.#told.has(executableId)) this.#codeObjects(executableId, code.codeObjects);
     const told = this.#told.get(executableId)!;
-    for (const [pc, { waves, lanes }] of [...byPc].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [pc, { waves, lanes, taken }] of [...byPc].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const place = placeOf(code, pc);
       if (!told.has(keyOf(place))) this.#function(executableId, code, pc);
-      this.#add(INSTRUCTION_COUNTS, { ...kernel, ...place, waveCount: BigInt(waves), laneCount: BigInt(lanes) });
+      this.#add(INSTRUCTION_COUNTS, {
+        ...{ ...kernel, ...place, flags: INSTRUCTION_COUNT_FLAG.taken },
+        ...{ waveCount: BigInt(waves), laneCount: BigInt(lanes), takenCount: BigInt(taken) },
+      });
     }
   }
 

@@ -3,7 +3,7 @@
  * the addresses of their files.
  */
 import { parseCodeObject } from '../../src/codeobject/code-object.ts';
-import type { PcCount } from '../../src/device/statistics.ts';
+import { addPcCount, type PcCount } from '../../src/device/statistics.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
 import type { Step } from '../../src/isa.ts';
@@ -42,9 +42,9 @@ export async function runCounted(
     const { kernels, ...outcome } = await runImage(bytes, { ...RUN, ...run, device, observer: image });
     const counts = new Map<number, PcCount>();
     for (const { statistics } of kernels) {
-      for (const [pc, { waves, lanes }] of statistics.pcCounts ?? []) {
-        const before = counts.get(image.addressOf(pc)) ?? { waves: 0, lanes: 0 };
-        counts.set(image.addressOf(pc), { waves: before.waves + waves, lanes: before.lanes + lanes });
+      for (const [pc, count] of statistics.pcCounts ?? []) {
+        const address = image.addressOf(pc);
+        counts.set(address, addPcCount(counts.get(address), count));
       }
     }
     const last = kernels.at(-1)?.statistics.pcCounts ?? new Map();

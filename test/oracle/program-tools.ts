@@ -34,7 +34,7 @@ export interface Native extends CountedRun {
 function originals({ counts }: CountedRun, map: PcMap): Map<number, PcCount> {
   const found = new Map<number, PcCount>();
   for (const { address, kind } of map.rows) {
-    if (kind === 'original') found.set(map.originOf(address), counts.get(address) ?? { waves: 0, lanes: 0 });
+    if (kind === 'original') found.set(map.originOf(address), counts.get(address) ?? { waves: 0, lanes: 0, taken: 0 });
   }
   return found;
 }
@@ -47,7 +47,7 @@ function assertSame(name: string, found: CountedRun, map: PcMap, native: Native)
   const text = (step: AmdgpuStep, { waves, lanes }: PcCount): string =>
     `${waves} times${step.control === 'end' ? '' : `, ${lanes} lanes`}`;
   const different = [...new Set([...own.keys(), ...native.counts.keys()])].flatMap((pc) => {
-    const before = native.counts.get(pc) ?? { waves: 0, lanes: 0 };
+    const before = native.counts.get(pc) ?? { waves: 0, lanes: 0, taken: 0 };
     const now = own.get(pc);
     const step = native.code.stepAt(pc)!;
     if (native.paced.has(pc) || (now && text(step, now) === text(step, before))) return [];
@@ -96,7 +96,7 @@ async function testCounts(native: Native): Promise<void> {
     for (const [address, , , text, count] of rows) {
       const pc = Number(address);
       if (native.paced.has(pc)) continue;
-      const { waves, lanes } = counts.get(pc) ?? native.counts.get(pc) ?? { waves: 0, lanes: 0 };
+      const { waves, lanes } = counts.get(pc) ?? native.counts.get(pc) ?? { waves: 0, lanes: 0, taken: 0 };
       assert.equal(count, BigInt(isVector(text!) ? lanes : waves), `${address} ${text}`);
     }
     assert.ok(rows.length > 1000);

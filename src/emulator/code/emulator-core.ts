@@ -36,7 +36,10 @@ export interface Executor {
   firstFault(fault: WaveFault, wave: number): WaveFault;
   /** Forgets what it made of decoded code. */
   forgetCode(): void;
-  /** Records of instructions that are counted by class, but that a wave did not get to when it faulted. */
+  /**
+   * Records of instructions that are counted already, but that a wave did not get to when it faulted, in
+   * their order; by pc only those up to the next change of EXEC are.
+   */
   uncounted(fault: WaveFault, wave: number): readonly number[];
 }
 
@@ -89,8 +92,9 @@ export interface CoreOptions {
   /** Default false. True: dispatches count their instructions by class, which makes code a little slower. */
   readonly countsClasses?: boolean;
   /**
-   * Default false. True: dispatches count the executions of each instruction, and the lanes that were active.
-   * `jit` compiles nothing then.
+   * Default false. True: dispatches count the executions of each instruction, the lanes that were active, and
+   * the conditional branches that were taken. Loops whose lanes leave one by one, or that skip blocks, are
+   * not compiled as a whole (T2) then.
    */
   readonly countsPcs?: boolean;
 }
@@ -150,7 +154,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.#origin = origin;
     if (options.countsPcs) this.pcCounter = new PcCounter(state, (sizeBytes) => this.work.allocate(sizeBytes));
     const name = options.executor ?? 'jit';
-    const kind = executors[name === 'jit' && options.countsPcs ? 'handlers' : name];
+    const kind = executors[name];
     this.#executorKind = kind;
     // What compiles nothing has no threshold, whatever the options say; one of 0 is a threshold.
     this.#compileThreshold =

@@ -1,20 +1,34 @@
 /**
  * Executions by pc, on one thread: each instruction that is decoded has counts in state memory, which its
- * records name (RECORD_COUNTS) and executors raise. What they hold belongs to one dispatch at a time; it is
+ * records name (RECORD_COUNTS) and executors raise; instructions that always run together, with the same
+ * lanes, share further ones where they are compiled. What they hold belongs to one dispatch at a time; it is
  * taken away when another one runs, and before code is forgotten.
  */
 import { popcount32 } from '../../ir/int-ops.ts';
-import { COUNT_LANES, COUNT_WAVES, COUNTS_SIZE_BYTES, RECORD_COUNTS, STATE_OFFSETS } from '../machine/layout.ts';
+import {
+  COUNT_LANES,
+  COUNT_TAKEN,
+  COUNT_WAVES,
+  COUNTS_SIZE_BYTES,
+  RECORD_COUNTS,
+  STATE_OFFSETS,
+} from '../machine/layout.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 
-/** How often an instruction was executed, by waves, and by their lanes that EXEC had on at that time. */
+/**
+ * How often an instruction was executed, by waves, and by their lanes that EXEC had on at that time; `taken`:
+ * how often it was a conditional branch that was taken.
+ */
 export interface Executions {
   readonly waves: number;
   readonly lanes: number;
+  readonly taken: number;
 }
 
 /** By the offset of the instruction in device memory. */
 export type ExecutionCounts = Map<number, Executions>;
+
+const COUNTED = [COUNT_WAVES, COUNT_LANES, COUNT_TAKEN] as const;
 
 const BLOCK_SIZE_BYTES = 1 << 16;
 
@@ -23,6 +37,8 @@ export class PcCounter {
   readonly #allocated: (sizeBytes: number) => void;
   /** Code offset to the address of its counts. */
   readonly #places = new Map<number, number>();
+  /** Those of instructions that share them. */
+  readonly #shared: (readonly [place: number, offsets: readonly number[]])[] = [];
   readonly #blocks: number[] = [];
   #next = 0;
   #end = 0;
@@ -38,27 +54,71 @@ export class PcCounter {
   place(offset: number): number {
     let place = this.#places.get(offset);
     if (place === undefined) {
-      if (this.#next === this.#end) {
-        this.#next = this.#state.allocate(BLOCK_SIZE_BYTES);
-        this.#end = this.#next + BLOCK_SIZE_BYTES;
-        this.#blocks.push(this.#next);
-        this.#allocated(BLOCK_SIZE_BYTES);
-      }
-      place = this.#next;
-      this.#next += COUNTS_SIZE_BYTES;
+      place = this.#newPlace();
       this.#places.set(offset, place);
     }
     return place;
   }
 
+  /** Address of counts that all the instructions at these offsets are counted by. */
+  sharedPlace(offsets: readonly number[]): number {
+    const place = this.#newPlace();
+    this.#shared.push([place, offsets]);
+    return place;
+  }
+
+  #newPlace(): number {
+    if (this.#next + COUNTS_SIZE_BYTES > this.#end) {
+      this.#next = this.#state.allocate(BLOCK_SIZE_BYTES);
+      this.#end = this.#next + BLOCK_SIZE_BYTES;
+      this.#blocks.push(this.#next);
+      this.#allocated(BLOCK_SIZE_BYTES);
+    }
+    const place = this.#next;
+    this.#next += COUNTS_SIZE_BYTES;
+    return place;
+  }
+
   /** Adds an execution with so many active lanes, or takes one back. */
   add(record: number, lanes: number, times: 1 | -1): void {
+    this.#raise(record, COUNT_WAVES, times);
+    this.#raise(record, COUNT_LANES, times * lanes);
+  }
+
+  /** Adds a branch that was taken. */
+  addTaken(record: number): void {
+    this.#raise(record, COUNT_TAKEN, 1);
+  }
+
+  #raise(record: number, at: number, amount: number): void {
     const { view } = this.#state;
-    const place = view.getUint32(record + RECORD_COUNTS, true);
-    const raise = (at: number, amount: number): void =>
-      view.setBigInt64(at, view.getBigInt64(at, true) + BigInt(amount), true);
-    raise(place + COUNT_WAVES, times);
-    raise(place + COUNT_LANES, times * lanes);
+    const place = view.getUint32(record + RECORD_COUNTS, true) + at;
+    view.setBigInt64(place, view.getBigInt64(place, true) + BigInt(amount), true);
+  }
+
+  /** Keeps what instructions are counted by now: what it returns takes back what is counted since. */
+  keep(offsets: readonly number[]): () => void {
+    const { bytes } = this.#state;
+    const kept = offsets.map((offset) => {
+      const place = this.place(offset);
+      return [place, bytes.slice(place, place + COUNTS_SIZE_BYTES)] as const;
+    });
+    return () => {
+      for (const [place, counts] of kept) bytes.set(counts, place);
+    };
+  }
+
+  /** What it returns adds so many lanes to each execution of these instructions since. */
+  addLanesLater(offsets: readonly number[], lanes: number): () => void {
+    const { view } = this.#state;
+    const wavesOf = (place: number): bigint => view.getBigInt64(place + COUNT_WAVES, true);
+    const before = offsets.map((offset) => [this.place(offset), wavesOf(this.place(offset))] as const);
+    return () => {
+      for (const [place, waves] of before) {
+        const missing = (wavesOf(place) - waves) * BigInt(lanes);
+        view.setBigInt64(place + COUNT_LANES, view.getBigInt64(place + COUNT_LANES, true) + missing, true);
+      }
+    };
   }
 
   /** What is counted from now on belongs to `owner`. */
@@ -73,28 +133,36 @@ export class PcCounter {
     if (this.#owner === owner) this.#settle();
   }
 
-  /** Forgets the places. No record may name them. */
+  /** Forgets the places. No record and no compiled code may name them. */
   forgetCode(): void {
     this.#settle();
     for (const block of this.#blocks.splice(0)) this.#state.free(block);
     this.#places.clear();
+    this.#shared.length = 0;
     this.#next = this.#end = 0;
   }
 
   #settle(): void {
+    for (const [offset, place] of this.#places) this.#move(place, [offset]);
+    for (const [place, offsets] of this.#shared) this.#move(place, offsets);
+  }
+
+  #move(place: number, offsets: readonly number[]): void {
     const { view } = this.#state;
-    for (const [offset, place] of this.#places) {
-      const [waves, lanes] = [COUNT_WAVES, COUNT_LANES].map((at) => Number(view.getBigInt64(place + at, true)));
-      if (waves === 0) continue;
-      addExecutions(this.#owner, offset, { waves: waves!, lanes: lanes! });
-      for (const at of [COUNT_WAVES, COUNT_LANES]) view.setBigInt64(place + at, 0n, true);
-    }
+    const [waves, lanes, taken] = COUNTED.map((at) => Number(view.getBigInt64(place + at, true)));
+    if (waves === 0 && lanes === 0 && taken === 0) return;
+    for (const offset of offsets) addExecutions(this.#owner, offset, { waves: waves!, lanes: lanes!, taken: taken! });
+    for (const at of COUNTED) view.setBigInt64(place + at, 0n, true);
   }
 }
 
-export function addExecutions(counts: ExecutionCounts, offset: number, { waves, lanes }: Executions): void {
+export function addExecutions(counts: ExecutionCounts, offset: number, { waves, lanes, taken }: Executions): void {
   const known = counts.get(offset);
-  counts.set(offset, { waves: (known?.waves ?? 0) + waves, lanes: (known?.lanes ?? 0) + lanes });
+  counts.set(offset, {
+    waves: (known?.waves ?? 0) + waves,
+    lanes: (known?.lanes ?? 0) + lanes,
+    taken: (known?.taken ?? 0) + taken,
+  });
 }
 
 /** How many lanes EXEC has on. */
@@ -103,8 +171,9 @@ export function activeLanes(view: DataView, wave: number, waveSize: 32 | 64): nu
   return popcount32(view.getInt32(at, true)) + (waveSize === 64 ? popcount32(view.getInt32(at + 4, true)) : 0);
 }
 
-/** Of each instruction: offset, waves and lanes, in words of 64 bits. */
-const ENTRY_SIZE_BYTES = 24;
+/** Of each instruction: offset, waves, lanes and taken branches, in words of 64 bits. */
+const ENTRY_WORDS = 4;
+const ENTRY_SIZE_BYTES = 8 * ENTRY_WORDS;
 
 /** Counts as a thread leaves them to another one: a table in state memory, which the reader frees. */
 export interface CountTable {
@@ -116,15 +185,18 @@ export interface CountTable {
 export function writeCountTable(state: SharedState, counts: ExecutionCounts): CountTable | undefined {
   if (counts.size === 0) return undefined;
   const address = state.allocate(counts.size * ENTRY_SIZE_BYTES);
-  const table = new BigUint64Array(state.view.buffer, address, counts.size * 3);
-  table.set([...counts].flatMap(([offset, { waves, lanes }]) => [offset, waves, lanes].map(BigInt)));
+  const table = new BigInt64Array(state.view.buffer, address, counts.size * ENTRY_WORDS);
+  table.set([...counts].flatMap(([offset, { waves, lanes, taken }]) => [offset, waves, lanes, taken].map(BigInt)));
   return { address, length: counts.size };
 }
 
 export function takeCountTable(state: SharedState, { address, length }: CountTable): ExecutionCounts {
-  const table = Array.from(new BigUint64Array(state.view.buffer, address, length * 3), Number);
+  const table = Array.from(new BigInt64Array(state.view.buffer, address, length * ENTRY_WORDS), Number);
   state.free(address);
   return new Map(
-    Array.from({ length }, (_, i) => [table[3 * i]!, { waves: table[3 * i + 1]!, lanes: table[3 * i + 2]! }]),
+    Array.from({ length }, (_, i) => {
+      const [offset, waves, lanes, taken] = table.slice(ENTRY_WORDS * i, ENTRY_WORDS * (i + 1));
+      return [offset!, { waves: waves!, lanes: lanes!, taken: taken! }];
+    }),
   );
 }

@@ -8,7 +8,7 @@ import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
 import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
-import { type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
+import { type EmissionOptions, type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { emitPcCount } from '../lowering/pc-counts.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import type { HostWork } from '../machine/host-work.ts';
@@ -89,7 +89,7 @@ export class HandlerTable {
   readonly #pages: MemoryPages;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
-  readonly #options: { readonly isCompact: boolean; readonly countsClasses: boolean };
+  readonly #options: EmissionOptions;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
   readonly #slots = new Map<string, number>();
   readonly #pending: HandlerRequest[] = [];
@@ -109,7 +109,7 @@ export class HandlerTable {
     this.#work = work;
     this.#pages = pagesOf(memories);
     this.#spaces = spaces;
-    this.#options = { isCompact: isLowest, countsClasses };
+    this.#options = { isCompact: isLowest, countsClasses, countsPcs };
     this.#imports = {
       env: { state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault, ...softImports },
     };

@@ -13,6 +13,7 @@ import { HandlerState } from '../lowering/handler-state.ts';
 import { emitMeaning } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
+import { emitPcCounts, emitTaken } from '../lowering/pc-counts.ts';
 import {
   LEADER_BLOCK,
   LEADER_LITERALS,
@@ -92,7 +93,9 @@ class FunctionLowering {
     this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
     this.#liveness = new Liveness(blocks, state.spaces.waveSize);
-    this.#vertical = verticalLoops(blocks, this.#liveness, { ...state.spaces, literals: state.literals }, vertical);
+    const { countsPcs } = state.context;
+    const options = { ...state.spaces, literals: state.literals, countsPcs };
+    this.#vertical = verticalLoops(blocks, this.#liveness, options, vertical);
   }
 
   get liveIn(): LiveIn[] {
@@ -136,14 +139,19 @@ class FunctionLowering {
     f.load('i32.load', WAVE_BUDGET);
     f.op('i32.sub');
     f.store('i32.store', WAVE_COMPILED);
-    if (this.#state.context.countsClasses) this.#setBlock(() => f.i32(0));
+    if (this.#counts) this.#setBlock(() => f.i32(0));
+  }
+
+  get #counts(): boolean {
+    const { countsClasses, countsPcs } = this.#state.context;
+    return countsClasses || countsPcs;
   }
 
   /** Counts all of a block before it runs; after a fault it is known which block that was. */
-  #countClasses({ instructions }: Block): void {
-    const { f, wave } = this.#state;
+  #countBlock({ instructions }: Block): void {
+    const { f, wave, context } = this.#state;
     this.#setBlock(() => this.#state.pushRecord(instructions[0]!.index));
-    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.classIndex)));
+    if (context.countsClasses) emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.classIndex)));
   }
 
   #setBlock(pushRecord: () => void): void {
@@ -177,7 +185,7 @@ class FunctionLowering {
     const last = block.instructions.at(-1)!;
     const body = (self?: BlockLabel): void => {
       addToBudget(f, wave, -block.instructions.length);
-      if (this.#state.context.countsClasses) this.#countClasses(block);
+      if (this.#counts) this.#countBlock(block);
       const condition = this.#emitInstructions(block.instructions);
       const { control } = last.shape;
       if (control === 'leave') {
@@ -188,7 +196,15 @@ class FunctionLowering {
         if (condition) {
           f.get(condition);
           f.free(condition);
-          f.if(undefined, () => this.#goTo(block, 'target', self));
+          f.if(undefined, () => {
+            if (this.#state.context.countsPcs)
+              emitTaken(
+                f,
+                () => this.#state.pushCounts([last]),
+                () => f.i32(1),
+              );
+            this.#goTo(block, 'target', self);
+          });
         }
         this.#goTo(block, 'next', self);
       }
@@ -253,8 +269,13 @@ class FunctionLowering {
       if (!builder.empty) condition = this.#emitRegion(builder.finish());
       builder = newRegion();
     };
-    for (const instruction of instructions) {
+    const { countsPcs } = this.#state.context;
+    for (const [at, instruction] of instructions.entries()) {
       const { standsAlone, control } = instruction.shape;
+      if (countsPcs && (at === 0 || this.#liveness.writesExec(instructions[at - 1]!))) {
+        close();
+        this.#countFrom(instructions, at);
+      }
       if (standsAlone) close();
       if (control === 'leave') break;
       if (standsAlone) this.#emitAlone(instruction);
@@ -265,6 +286,14 @@ class FunctionLowering {
     }
     close();
     return condition;
+  }
+
+  /** Counts the instructions from one on that have the same EXEC. */
+  #countFrom(instructions: readonly Decoded[], first: number): void {
+    const { f, wave, spaces } = this.#state;
+    const last = instructions.findIndex((each, at) => at >= first && this.#liveness.writesExec(each));
+    const together = instructions.slice(first, last < 0 ? instructions.length : last + 1);
+    emitPcCounts(f, () => this.#state.pushCounts(together), wave, spaces.waveSize);
   }
 
   #emitRegion(region: Region): Local | undefined {

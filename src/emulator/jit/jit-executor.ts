@@ -7,6 +7,7 @@ import { assert, WavewrightError } from '../../base/errors.ts';
 import { followingOffset, type Step } from '../../ir/step.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor } from '../code/emulator-core.ts';
+import { activeLanes } from '../code/pc-counter.ts';
 import { pcOf } from '../code/record-pc.ts';
 import type { RunGroup } from '../handlers/group-runner.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
@@ -169,6 +170,7 @@ export class JitExecutor implements Executor {
   /** Undefined when the function becomes too long. */
   #moduleOf(cache: CodeCache, blocks: readonly Block[], offset: number): CompiledModule | undefined {
     const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
+    const countsPcs = this.#emulator.pcCounter !== undefined;
     const pages = pagesOf(this.#emulator);
     const spaces = this.#emulator.spaces(cache.waveSize);
     const { vertical } = this.#emulator;
@@ -178,11 +180,11 @@ export class JitExecutor implements Executor {
       pages,
       checksAccesses,
       vertical,
-      observers: countsClasses ? 'classes' : '',
+      ...{ countsClasses, countsPcs },
     } as const;
     const name = `code ${offset.toString(16)}`;
     return compiledModule(blocks, options, () => {
-      const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses });
+      const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses, countsPcs });
       try {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);
         const code = context.module.toBytes();
@@ -235,7 +237,10 @@ export class JitExecutor implements Executor {
   #placeLiterals(cache: CodeCache, literals: readonly Literal[], instructions: readonly Decoded[]): number {
     const base = cache.allocateRecords(Math.ceil((literals.length * 4) / RECORD_SIZE_BYTES));
     for (const [i, literal] of literals.entries()) {
-      const value = literalValue(cache, literal, instructions[literal.instruction]!.step);
+      const { together, instruction } = literal;
+      const value = together
+        ? this.#emulator.pcCounter!.sharedPlace(together.map((index) => instructions[index]!.step.offset))
+        : literalValue(cache, literal, instructions[instruction]!.step);
       this.#emulator.state.view.setUint32(base + i * 4, value, true);
     }
     return base;
@@ -281,6 +286,7 @@ export class JitExecutor implements Executor {
     const classes = this.#emulator.frontEnd.classes.length;
     const counts = bytes.subarray(wave + classCountOffset(0), wave + classCountOffset(classes));
     const counted = counts.slice();
+    const uncount = this.#emulator.pcCounter?.keep(region.map(({ step }) => step.offset));
     for (const { step, shape } of region) {
       if (step.offset === faulting) break;
       const accesses = shape.live.some(({ leaf, lane }) => leaf.kind === 'load' && lane);
@@ -293,6 +299,7 @@ export class JitExecutor implements Executor {
         throw error;
       } finally {
         counts.set(counted);
+        uncount?.();
       }
       if (accesses) view.setBigUint64(exec, saved, true);
     }
@@ -317,13 +324,17 @@ export class JitExecutor implements Executor {
   #firstFaultInLoop(fault: WaveFault, wave: number, header: number): WaveFault {
     const { view } = this.#emulator.state;
     const exec = wave + STATE_OFFSETS.exec;
+    const active = view.getBigUint64(exec, true);
+    const lanes = activeLanes(view, wave, this.handlers.waveSize);
     const from = -1n << BigInt(Math.max(0, fault.lane) & ~3);
     view.setUint32(wave + WAVE_LOOP, 0, true);
     view.setUint32(wave + WAVE_BLOCK, 0, true);
-    view.setBigUint64(exec, BigInt.asUintN(64, view.getBigUint64(exec, true) & from), true);
+    view.setBigUint64(exec, BigInt.asUintN(64, active & from), true);
     const cache = this.#cacheOf(wave);
     let offset = pcOf(this.#emulator.state, header);
     const loop = this.#compiledOf(cache).loops.get(offset);
+    const missing = lanes - activeLanes(view, wave, this.handlers.waveSize);
+    const addLanes = this.#emulator.pcCounter?.addLanesLater([...(loop ?? [])], missing);
     try {
       for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0 && loop?.has(offset); left--) {
         this.handlers.run(cache.recordAt(offset), wave, 1);
@@ -332,12 +343,17 @@ export class JitExecutor implements Executor {
     } catch (error) {
       if (error instanceof WaveFault) return error;
       throw error;
+    } finally {
+      // Where executions are counted, loops that run chunk by chunk leave EXEC as it is.
+      if (addLanes) view.setBigUint64(exec, active, true);
+      addLanes?.();
     }
     return fault;
   }
 }
 
 function literalValue(cache: CodeCache, { kind, operand }: Literal, step: Step): number {
+  assert(kind !== 'counts', 'counts are of several instructions');
   switch (kind) {
     case 'record':
       return cache.recordAt(step.offset);

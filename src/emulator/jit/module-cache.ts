@@ -19,8 +19,9 @@ export interface CompileOptions {
   readonly pages: MemoryPages;
   readonly checksAccesses: boolean;
   readonly vertical: VerticalMode;
-  /** What looks at the running code: `classes` counts instructions. */
-  readonly observers: '' | 'classes';
+  /** What is counted. */
+  readonly countsClasses: boolean;
+  readonly countsPcs: boolean;
 }
 
 /** Machine code takes about 16 times as much. */
@@ -54,14 +55,14 @@ export function compiledModule(
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
 function keyOf(blocks: readonly Block[], options: CompileOptions): string {
-  const { processor, spaces, pages, checksAccesses, vertical, observers } = options;
+  const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs } = options;
   const parts: (string | number)[] = [
     processor,
     pages.state,
     pages.device,
     `${checksAccesses}`,
     vertical,
-    observers,
+    `${countsClasses} ${countsPcs}`,
     ...Object.values(spaces),
   ];
   for (const { instructions, next, target } of blocks) {

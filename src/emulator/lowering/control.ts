@@ -16,6 +16,7 @@ import {
   WAVE_RECORD,
 } from '../machine/layout.ts';
 import type { HandlerState } from './handler-state.ts';
+import { emitTaken, pushCounts } from './pc-counts.ts';
 
 /** Exits after which the wave goes on with the next instruction. */
 export const RESUMING: ReadonlySet<ExitReason> = new Set(['barrier', 'sleep', 'interrupt']);
@@ -32,9 +33,17 @@ export function emitControl(state: HandlerState, after: readonly Value[]): void 
   const { f, place } = state;
   const control = after.find(({ leaf }) => leaf.kind === 'branch' || leaf.kind === 'jump' || leaf.kind === 'exit');
   if (control?.leaf.kind === 'branch') {
+    const [condition] = control.args;
+    if (state.e.context.countsPcs && condition!.leaf.kind !== 'const') {
+      emitTaken(
+        f,
+        () => pushCounts(f, () => place.pushRecord()),
+        () => f.get(state.scalar(condition!)),
+      );
+    }
     place.pushTarget();
     place.pushFollowing();
-    f.get(state.scalar(control.args[0]!));
+    f.get(state.scalar(condition!));
     f.select();
   } else if (control?.leaf.kind === 'jump') emitJump(state, state.scalar(control.args[0]!));
   else if (control?.leaf.kind === 'exit')

@@ -21,6 +21,11 @@ export const pagesOf = ({ state, memory }: Memories): MemoryPages => ({ state: s
  * One WebAssembly module of lowered code: the imports that lowered code may use, and helper functions that
  * are emitted once per module when something first needs them.
  */
+/** As the fields of `ModuleContext` say; without, nothing is counted and all is checked. */
+export type EmissionOptions = Partial<
+  Pick<ModuleContext, 'checksAccesses' | 'isCompact' | 'countsClasses' | 'countsPcs'>
+>;
+
 export class ModuleContext {
   readonly module = new ModuleBuilder();
   readonly traits: HostTraits;
@@ -33,6 +38,8 @@ export class ModuleContext {
   readonly isCompact: boolean;
   /** Whether code counts its instructions by class. */
   readonly countsClasses: boolean;
+  /** Whether code counts executions by pc. */
+  readonly countsPcs: boolean;
   /** (record, wave, access code, lane, address low, address high): throws. */
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
@@ -42,16 +49,13 @@ export class ModuleContext {
   readonly handlerType: FunctionType;
   readonly #helpers = new Map<string, FunctionRef>();
 
-  constructor(
-    traits: HostTraits,
-    pages: MemoryPages,
-    options: { readonly checksAccesses?: boolean; readonly isCompact?: boolean; readonly countsClasses?: boolean } = {},
-  ) {
+  constructor(traits: HostTraits, pages: MemoryPages, options: EmissionOptions = {}) {
     const m = this.module;
     this.traits = traits;
     this.checksAccesses = options.checksAccesses ?? true;
     this.isCompact = options.isCompact ?? false;
     this.countsClasses = options.countsClasses ?? false;
+    this.countsPcs = options.countsPcs ?? false;
     // In the order of STATE_MEMORY and DEVICE_MEMORY.
     m.importMemory('env', 'state', { minPages: pages.state, maxPages: pages.state, shared: true });
     m.importMemory('env', 'memory', { minPages: pages.device, maxPages: pages.device, shared: true });

@@ -169,13 +169,14 @@ export const RECORD_NEW_MODE = RECORD_OPERANDS + 64;
 export const RECORD_NEW_MODE_NEXT = RECORD_OPERANDS + 68;
 export const RECORD_NEW_MODE_JUMP_CACHE = RECORD_OPERANDS + 72;
 /**
- * Where executions are counted by pc: address of the counts of the instruction, two words of 64 bits for
- * waves and lanes. It is the high dword of the last operand, which only a constant would have.
+ * Where executions are counted by pc: address of the counts of the instruction, words of 64 bits for waves,
+ * lanes and taken branches. It is the high dword of the last operand, which only a constant would have.
  */
 export const RECORD_COUNTS = RECORD_OPERANDS + RECORD_OPERAND_COUNT * 8 - 4;
 export const COUNT_WAVES = 0;
 export const COUNT_LANES = 8;
-export const COUNTS_SIZE_BYTES = 16;
+export const COUNT_TAKEN = 16;
+export const COUNTS_SIZE_BYTES = 24;
 /** No MODE that code runs with. */
 export const NO_MODE = 0xffffffff;
 

@@ -127,6 +127,7 @@ export class ReferenceExecutor implements Executor {
       if (watch) watch.execute(wave, step, machine, (seen) => evaluate(program, seen));
       else evaluate(program, machine);
     }
+    if (step.control === 'conditional' && machine.isTaken) this.#emulator.pcCounter?.addTaken(record);
     return machine.next();
   }
 

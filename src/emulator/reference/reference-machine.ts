@@ -83,6 +83,9 @@ export class ReferenceMachine implements WatchedMachine {
     this.#next = record + RECORD_SIZE_BYTES;
   }
 
+  /** Whether the instruction is a branch that was taken. */
+  isTaken = false;
+
   next(): number {
     return this.#next;
   }
@@ -291,6 +294,7 @@ export class ReferenceMachine implements WatchedMachine {
   }
 
   branch(): void {
+    this.isTaken = true;
     this.#next = this.#view.getUint32(this.#record + RECORD_TARGET, true);
   }
 

@@ -52,12 +52,15 @@ export class DetailedCounts {
   /** Takes back what an instruction that did not run to its end was counted by. */
   faulted(fault: WaveFault, wave: number, uncounted: (fault: WaveFault, wave: number) => readonly number[]): void {
     if (!isAccessFault(fault)) return;
-    this.takeBack(fault.record, wave);
     const { classes } = this;
-    if (!classes) return;
+    if (!classes && !this.#core.pcCounter) return;
     const cache = this.#core.codeCache(this.#waveSize, this.#core.state.view.getUint32(wave + WAVE_MODE, true));
+    let isCounted = true;
     for (const record of uncounted(fault, wave)) {
-      classes[this.#core.frontEnd.classes[cache.step(record)!.classIndex]!]!--;
+      const step = cache.step(record)!;
+      if (classes) classes[this.#core.frontEnd.classes[step.classIndex]!]!--;
+      if (isCounted) this.takeBack(record, wave);
+      isCounted &&= step.effects.maskChange === 'none';
     }
   }
 

@@ -1,6 +1,6 @@
 /** Launches kernels on an emulated GPU. */
 import { writeHiddenArguments } from '../../../src/codeobject/hidden-arguments.ts';
-import type { PcCount, PcCounts } from '../../../src/device/statistics.ts';
+import { addPcCount, type PcCount, type PcCounts } from '../../../src/device/statistics.ts';
 import { createEmulatedDevice } from '../../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../../src/emulator/emulator.ts';
 import {
@@ -49,10 +49,9 @@ export class KernelDevice {
 
   #addCounts(executable: Executable, counts: PcCounts): void {
     const { loadDelta } = executable.loadedCodeObjects[0]!;
-    for (const [pc, { waves, lanes }] of counts) {
+    for (const [pc, count] of counts) {
       const address = Number(pc - loadDelta);
-      const before = this.pcCounts.get(address) ?? { waves: 0, lanes: 0 };
-      this.pcCounts.set(address, { waves: before.waves + waves, lanes: before.lanes + lanes });
+      this.pcCounts.set(address, addPcCount(this.pcCounts.get(address), count));
     }
   }
 

@@ -3,6 +3,7 @@ import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { Emitter } from '../../lowering/emitter.ts';
 import type { AddressSpaces } from '../../lowering/memory-access.ts';
 import type { ModuleContext } from '../../lowering/module-context.ts';
+import type { Decoded } from './decoded.ts';
 import { Literals } from './literals.ts';
 
 export class FunctionState {
@@ -29,6 +30,12 @@ export class FunctionState {
   pushLiteral(index: number): void {
     this.f.get(this.literalBase);
     this.f.load('i32.load', index * 4);
+  }
+
+  /** Pushes where executions of instructions of the function are counted. */
+  pushCounts(together: readonly Decoded[]): void {
+    const numbers = together.map(({ index }) => index);
+    this.pushLiteral(this.literals.index({ kind: 'counts', instruction: numbers[0]!, together: numbers }));
   }
 
   /** Pushes the record of an instruction of the function. */

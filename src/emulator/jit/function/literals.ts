@@ -6,13 +6,14 @@
 
 /**
  * Of instruction `instruction` of the function. `next` and `target`: where the wave goes on after it, outside
- * the function.
+ * the function. `counts`: where the executions of the instructions in `together` are counted.
  */
 export interface Literal {
-  readonly kind: 'record' | 'pc' | 'nextPc' | 'table' | 'next' | 'target';
+  readonly kind: 'record' | 'pc' | 'nextPc' | 'table' | 'next' | 'target' | 'counts';
   readonly instruction: number;
   /** Of a table: the operand that it is. */
   readonly operand?: number;
+  readonly together?: readonly number[];
 }
 
 export class Literals {
@@ -20,7 +21,7 @@ export class Literals {
   readonly #indices = new Map<string, number>();
 
   index(literal: Literal): number {
-    const key = `${literal.kind} ${literal.instruction} ${literal.operand ?? ''}`;
+    const key = `${literal.kind} ${literal.instruction} ${literal.operand ?? ''} ${literal.together?.join() ?? ''}`;
     let index = this.#indices.get(key);
     if (index === undefined) {
       index = this.items.push(literal) - 1;

@@ -5,6 +5,7 @@
 import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
+import { emitPcCounts, emitTaken } from '../../lowering/pc-counts.ts';
 import {
   MATRIX_ROW_COUNT,
   STATE_OFFSETS,
@@ -119,6 +120,7 @@ export class LoopLowering {
     f.set(pointer);
     this.#emitGroups(environment);
     this.#store(longest);
+    if (this.state.context.countsPcs) this.#countPcs(longest, unfinished);
     if (mayFault) this.#setLoop(() => f.i32(0));
     invariants.release();
     for (const locals of [this.#entries, this.#finals, this.#masks, this.#tests]) {
@@ -371,6 +373,28 @@ export class LoopLowering {
     }
     f.free(spent);
   }
+
+  /** Each iteration executed all of the loop; `verticalLoops` leaves out the others. */
+  #countPcs(longest: Local, unfinished: Local): void {
+    const { f, wave, spaces } = this.state;
+    const { loop, graph } = this.plan;
+    const latch = loop.latch.instructions.at(-1)!;
+    emitPcCounts(
+      f,
+      () => this.state.pushCounts(graph.instructions),
+      wave,
+      spaces.waveSize,
+      () => f.get(longest),
+    );
+    const taken = (): void => {
+      if (loop.exit === 'next') f.get(longest);
+      f.get(unfinished);
+      f.op('i32.eqz');
+      if (loop.exit === 'next') f.op('i32.sub');
+    };
+    emitTaken(f, () => this.state.pushCounts([latch]), taken);
+  }
+
   /** Instructions that ran as often as `times` pushes. */
   #countClasses(instructions: readonly Decoded[], times: () => void): void {
     const { f, wave, context } = this.state;

@@ -48,6 +48,7 @@ export interface PlanOptions {
   readonly waveSize: 32 | 64;
   readonly windowHi: number;
   readonly literals: Literals;
+  readonly countsPcs: boolean;
 }
 
 export function planLoop(loop: NaturalLoop, liveness: Liveness, options: PlanOptions): LoopPlan | undefined {

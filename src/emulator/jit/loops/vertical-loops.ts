@@ -22,7 +22,8 @@ export function verticalLoops(
   if (mode === 'never') return result;
   for (const [header, loop] of naturalLoops(blocks)) {
     const plan = planLoop(loop, liveness, options);
-    if (!plan) continue;
+    // Lanes are counted where all have the same EXEC in all iterations.
+    if (!plan || (options.countsPcs && (plan.graph.writesExec || plan.graph.skips.length > 0))) continue;
     const { chunkCount, pays } = estimate(plan.usual ?? plan, options.waveSize);
     if (pays || mode === 'always') result.set(header, { plan, chunkCount });
   }
