@@ -6,3 +6,17 @@ export type { BundleTarget } from './profile/format/bundle.ts';
 export * as profileRecords from './profile/format/records.ts';
 export { Profile } from './profile/profile.ts';
 export { ProfileFileSink } from './profile/session-file.ts';
+export { jsonLinesOf as replayJsonLines, textLinesOf as replayTextLines } from './replay/dump/dump.ts';
+export type { ExecutableRequest, Substitute } from './replay/execute/executables.ts';
+export { executeReplay } from './replay/execute/executor.ts';
+export { planReplay, type RecordedDevice, type ReplayFinding, type ReplayPlan } from './replay/execute/plan.ts';
+export type {
+  ReplayDifference,
+  ReplayOptions,
+  ReplayOrder,
+  ReplayOutcome,
+  ScopeEvent,
+} from './replay/execute/run.ts';
+export { type ReplayFile, type ReplayRecord, readReplayFile } from './replay/format/file.ts';
+export { ReplayRecorder, type WrapOptions } from './replay/record/recorder.ts';
+export type { FilePolicy, FileValidation, RecorderOptions } from './replay/record/recorder-context.ts';

@@ -1,4 +1,5 @@
 import type { CommandRow } from './arguments/command.ts';
+import { runCommandLine } from './command-line.ts';
 
 /** Every command of `wavewright`, in the order of the overview. */
 export const COMMANDS: readonly CommandRow[] = [
@@ -29,8 +30,9 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   {
     name: 'replay',
-    summary: 'say what is in a recording of a HAL device',
-    load: async () => (await import('./commands/replay.ts')).replay,
+    summary: 'record what a HAL device is told to do, and replay, verify and measure it',
+    load: async () =>
+      (await import('./commands/replay.ts')).replayOf((argv, context) => runCommandLine(COMMANDS, argv, context)),
   },
   {
     name: 'info',

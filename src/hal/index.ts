@@ -58,6 +58,7 @@ export { describeOperation, HAL_STATUS, HalError, type HalStatus, type Operation
 export { type DeviceUri, formatDeviceUri, parseDeviceUri } from './core/uri.ts';
 export type { ClockSample, DeviceDescription } from './devices/device-description.ts';
 export {
+  type CallRecorder,
   DeviceReplay,
   type RecordedCall,
   recordDevice,
@@ -125,7 +126,7 @@ export type {
   TlsfPoolOptions,
 } from './memory/pools/pool-shape.ts';
 export { nullDriver } from './null/index.ts';
-export { type HalFile, memoryFile } from './queues/file-transfer.ts';
+export { type HalFile, type HalFileSource, memoryFile } from './queues/file-transfer.ts';
 export type {
   HalQueue,
   HostCallContext,

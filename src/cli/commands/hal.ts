@@ -25,6 +25,7 @@ import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
 import { countedBy, deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
+import { deviceReplayOptions, type RunScope, withRecording } from '../program/device-replay.ts';
 import { HAL_DEVICE_OPTIONS, openHal, processorOf } from '../program/hal-device.ts';
 import { type BenchmarkRow, benchmarkJson, benchmarkText, measureRepetitions } from '../text/hal-benchmark.ts';
 
@@ -37,6 +38,7 @@ const THRESHOLD = /^\d+(?:\.\d*)?(?:e[+-]?\d+)?$/i;
 const OPTIONS = {
   ...HAL_DEVICE_OPTIONS,
   ...deviceProfilingOptions('run, benchmark: '),
+  ...deviceReplayOptions('run, benchmark: '),
   drivers: { kind: 'flag', description: 'list: the drivers, not their devices' },
   function: {
     kind: 'text',
@@ -150,6 +152,9 @@ const VERBS_OF = {
   'device-profiling-filter-export': ['run', 'benchmark'],
   'device-profiling-counter': ['run', 'benchmark'],
   'print-device-statistics': ['run', 'benchmark'],
+  'device-replay-output': ['run', 'benchmark'],
+  'device-replay-file-policy': ['run', 'benchmark'],
+  'device-replay-file-validation': ['run', 'benchmark'],
 } as const satisfies Partial<Record<keyof typeof OPTIONS, readonly (typeof VERBS)[number][]>>;
 
 /** `hal list`, `hal info`, `hal run` and `hal benchmark`. */
@@ -280,8 +285,34 @@ async function withExport(
   if (files.length === 0) throw usage('run and benchmark need a FILE with kernels');
   const processor = processorOf(files[0]!);
   await using registry: DriverRegistry = await openHal(options, processor, countedBy(options));
-  const device = await openDevice(registry, context, options);
-  using executable = device.load(
+  const opened = { device: await openDevice(registry, context, options), uri: options.device, processor };
+  const run = () => withRecording(opened, options, (device, scope) => callExport(device, [options, files], scope, use));
+  return await withProfile(opened.device, options, [context.stdout, run]);
+}
+
+async function callExport(
+  device: LogicalDevice,
+  [options, files]: readonly [Options, readonly string[]],
+  scope: RunScope,
+  use: (call: Call) => Promise<number>,
+): Promise<number> {
+  const { executable, ...call } = await scope('init', () => prepareCall(device, options, files));
+  try {
+    return await scope('execute', () => use(call));
+  } finally {
+    await scope('deinit', () => {
+      call.call[Symbol.dispose]();
+      executable[Symbol.dispose]();
+    });
+  }
+}
+
+function prepareCall(
+  device: LogicalDevice,
+  options: Options,
+  files: readonly string[],
+): Call & { executable: HalExecutable } {
+  const executable = device.load(
     files.map((file) => readInput(file)),
     { name: files[0]! },
   );
@@ -294,11 +325,8 @@ async function withExport(
       options['workgroup-size'] === undefined ? undefined : extentOf('workgroup-size', options['workgroup-size']),
     dynamicGroupSizeBytes: options['dynamic-lds'],
   };
-  const run = async () => {
-    using call = new ExportCall(device, entry, values, shape);
-    return await use({ entry, call, queue: device.queue(), inputs });
-  };
-  return await withProfile(device, options, [context.stdout, run]);
+  const call = new ExportCall(device, entry, values, shape);
+  return { executable, entry, call, queue: device.queue(), inputs };
 }
 
 function chooseExport(executable: HalExecutable, name: string | undefined): ExecutableExport {

@@ -1,6 +1,6 @@
 /** Recordings on the command line. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -39,4 +39,61 @@ test('what is no recording is refused with the place', async () => {
     /none\.ireereplay: file header at 0x0: 0x0 is not the magic number of a recording \(IRRP\) \[BAD_INPUT\]/,
   );
   assert.equal((await runCommand(['replay', 'dumb', file])).status, 2);
+});
+
+const KERNELS = path.resolve(import.meta.dirname, '../../../examples/kernels');
+const vadd = path.join(folder, 'vadd.ireereplay');
+
+test('a kernel is recorded, replayed, verified and measured', async () => {
+  const inputs = ['&64xf32', '64xf32=1', '64xf32=2', '64'].map((value) => `--input=${value}`);
+  const command = ['hal', 'run', path.join(KERNELS, 'vadd.gfx90a.co'), '--workgroup-size=64', ...inputs];
+  const recorded = await runCommand(['replay', 'record', vadd, '--', ...command]);
+  assert.equal(recorded.status, 0, recorded.stderr);
+  assert.match(recorded.stdout, /64xf32=3 3 3/);
+  assert.match((await runCommand(['replay', 'run', vadd])).stderr, /1 operations replayed/);
+  const { status, stdout } = await runCommand(['replay', 'verify', vadd]);
+  assert.deepEqual(
+    [status, stdout],
+    [
+      0,
+      'recorded: 1 operations, 2 comparisons, no differences\nparallel: 1 operations, 2 comparisons, no differences\n',
+    ],
+  );
+  const measured = await runCommand(['replay', 'benchmark', vadd, '--replay_scope=execute', '--min-time=0.01']);
+  assert.match(measured.stdout, /^BM_replay\/scope:execute\/process_time\/manual_time +[\d.]+ ms/m);
+  const unknown = await runCommand(['replay', 'benchmark', vadd, '--replay_scope=nothing']);
+  assert.deepEqual([unknown.status, /scopes: init, execute, deinit/.test(unknown.stderr)], [2, true]);
+});
+
+test('code for another GPU stands in for the recorded one, and other code does not', async () => {
+  const device = '--device=amdgpu?target=gfx1100';
+  const refused = await runCommand(['replay', 'verify', vadd, device]);
+  assert.equal(refused.status, 4);
+  assert.match(refused.stderr, /executable 4: it was built for gfx90a/);
+  const other = (name: string) => `--replay_executable_substitution=4=${path.join(KERNELS, name)}`;
+  const verified = await runCommand(['replay', 'verify', vadd, device, other('vadd.gfx1100.co')]);
+  assert.deepEqual([verified.status, verified.stderr], [0, '']);
+  const wrong = await runCommand(['replay', 'verify', vadd, device, other('bitonic.gfx1100.co')]);
+  assert.equal(wrong.status, 4);
+  assert.match(wrong.stderr, /the substitute of executable 4 takes something else: .*bindings of 'bitonic'/);
+});
+
+test('what differs is told with its record, and the status is 1', async () => {
+  const bytes = readFileSync(vadd);
+  // The digest of what the program saw.
+  const at = bytes.indexOf('"digest":"0x') + 12;
+  bytes[at] = bytes[at] === 0x30 ? 0x31 : 0x30;
+  const file = path.join(folder, 'other.ireereplay');
+  writeFileSync(file, bytes);
+  const { status, stdout } = await runCommand(['replay', 'verify', file]);
+  assert.equal(status, 1);
+  assert.match(stdout, /^recorded: 1 operations, 2 comparisons, 1 differences\n {2}#\d+ buffer \d+: bytes differ/);
+  const json = JSON.parse((await runCommand(['replay', 'verify', file, '--format=json'])).stdout);
+  assert.deepEqual(
+    json.runs.map(({ order, differences }: { order: string; differences: unknown[] }) => [order, differences.length]),
+    [
+      ['recorded', 1],
+      ['parallel', 1],
+    ],
+  );
 });

@@ -19,7 +19,7 @@ export interface RepetitionSettings {
   /** A measurement takes at least so long. */
   readonly minTimeMs: number;
   /** What an iteration does, for `items_per_second`. */
-  readonly itemsPerIteration: number;
+  readonly itemsPerIteration: number | (() => number);
 }
 
 const TIME_COLUMN = 15;
@@ -28,22 +28,31 @@ const ITERATIONS_COLUMN = 12;
 const MAX_GROWTH = 10;
 const US_PER_MS = 1000;
 
-/** Measures `run` after it ran once, so that loading and compiling do not count. */
+/**
+ * Measures `run` after it ran once, so that loading and compiling do not count. What `run` gives is the time
+ * that counts of it, in milliseconds; by default all of it does.
+ */
 export async function measureRepetitions(
   name: string,
-  run: () => Promise<void>,
+  run: () => Promise<unknown>,
   settings: RepetitionSettings,
 ): Promise<BenchmarkRow[]> {
+  const { itemsPerIteration } = settings;
   await run();
   let iterations = 1;
   const measure = async (repetition: number): Promise<BenchmarkRow> => {
     const cpu = process.cpuUsage();
     const start = performance.now();
-    for (let i = 0; i < iterations; i++) await run();
-    const realMs = performance.now() - start;
+    let countedMs: number | undefined;
+    for (let i = 0; i < iterations; i++) {
+      const counted = await run();
+      if (typeof counted === 'number') countedMs = (countedMs ?? 0) + counted;
+    }
+    const realMs = countedMs ?? performance.now() - start;
+    const items = typeof itemsPerIteration === 'number' ? itemsPerIteration : itemsPerIteration();
     const { user, system } = process.cpuUsage(cpu);
     const perIteration = { realMs: realMs / iterations, cpuMs: (user + system) / US_PER_MS / iterations };
-    const itemsPerSecond = (settings.itemsPerIteration * iterations * 1000) / realMs;
+    const itemsPerSecond = (items * iterations * 1000) / realMs;
     return { name, repetition, iterations, ...perIteration, itemsPerSecond };
   };
   for (;;) {
@@ -98,12 +107,12 @@ export function benchmarkText(rows: readonly BenchmarkRow[]): string {
 }
 
 /** As `--benchmark_format=json` of google-benchmark. */
-export function benchmarkJson(rows: readonly BenchmarkRow[]): string {
+export function benchmarkJson(rows: readonly BenchmarkRow[], executable = 'wavewright hal benchmark'): string {
   const report = {
     context: {
       date: new Date().toISOString(),
       host_name: os.hostname(),
-      executable: 'wavewright hal benchmark',
+      executable,
       num_cpus: os.availableParallelism(),
     },
     benchmarks: rows.map((row) => ({

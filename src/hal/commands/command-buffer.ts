@@ -89,6 +89,8 @@ export class CommandBuffer implements Disposable {
   /** See `CommandBufferParts`. */
   readonly dispatched: readonly BufferRange[];
   readonly #resources: readonly Retained[];
+  /** For recorders. */
+  onDispose: (() => void) | undefined;
   #onRelease: (() => void)[] = [];
   #users = 0;
   #isDisposed = false;
@@ -178,6 +180,7 @@ export class CommandBuffer implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
+    this.onDispose?.();
     this.#isDisposed = true;
     this.#collect();
   }

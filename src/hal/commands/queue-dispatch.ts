@@ -57,7 +57,7 @@ export function checkDispatch(options: QueueDispatch<unknown>, device: object): 
   const { entry, constants = [], bindings = [], dynamicGroupSizeBytes = 0 } = options;
   entry.executable.expectLive();
   if (entry.executable.device !== device) throw invalidArgument(`'${entry.name}' was loaded for another device`);
-  const words = wordsOf(constants);
+  const words = wordsOfConstants(constants);
   const customArguments = checkArguments(options, words.length);
   if (options.arguments === undefined) checkCounts(entry.info, bindings.length, words.length);
   if (!Number.isInteger(dynamicGroupSizeBytes) || dynamicGroupSizeBytes < 0 || dynamicGroupSizeBytes > MAX_GRID_SIZE) {
@@ -105,8 +105,8 @@ function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>)
   throw invalidArgument(`a workgroup of ${count} work-items, '${name}' takes at most ${maxWorkgroupSize}`);
 }
 
-/** A copy, so that later changes of the caller's array do not matter. */
-function wordsOf(constants: Constants): Uint32Array {
+/** A copy, so that later changes of the caller's array do not matter. Throws INVALID_ARGUMENT. */
+export function wordsOfConstants(constants: Constants): Uint32Array {
   if (ArrayBuffer.isView(constants)) return wordsOfView(constants);
   const words = new Uint32Array(constants.length);
   for (let i = 0; i < words.length; i++) {

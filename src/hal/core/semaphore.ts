@@ -7,7 +7,7 @@ import { SEMAPHORE_FLAGS, type SemaphoreFlag } from './flags.ts';
 import type { HostLoop } from './host-loop.ts';
 import { PendingSignals, type SignalSource } from './pending-signals.ts';
 import { explainWaits } from './stall.ts';
-import { HalError, invalidArgument } from './status.ts';
+import { HalError, invalidArgument, type OperationInfo } from './status.ts';
 import { WaiterHeap } from './waiter-heap.ts';
 
 /** The largest value; IREE keeps what is above for failures. */
@@ -31,11 +31,19 @@ export interface HostWaitOptions {
 /** Called once: without a failure when the value was reached. */
 export type ReachedCallback = (failure: HalError | undefined) => void;
 
+/** Who is told of what a semaphore gets; `operation` is missing where the host did it. */
+export interface SemaphoreObserver {
+  signalled(semaphore: Semaphore, value: number, operation: OperationInfo | undefined): void;
+  failed(semaphore: Semaphore, failure: HalError, operation: OperationInfo | undefined): void;
+}
+
 export class Semaphore {
   readonly label: string;
   readonly flags: FlagSet<SemaphoreFlag>;
   /** What makes the devices work that may signal it. */
   readonly loop: HostLoop;
+  /** For recorders: told before anybody who waits is. */
+  observer: SemaphoreObserver | undefined;
   readonly #waiters = new WaiterHeap();
   readonly #pending = new PendingSignals();
   #value: number;
@@ -72,22 +80,24 @@ export class Semaphore {
 
   /**
    * Returns whether the value grew: a value that is not above the present one, and one that comes after a
-   * failure, change nothing. Throws INVALID_ARGUMENT for what is no value.
+   * failure, change nothing. Throws INVALID_ARGUMENT for what is no value. `operation`: for the scheduler.
    */
-  signal(value: number): boolean {
+  signal(value: number, operation?: OperationInfo): boolean {
     checkValue(value, this);
     if (this.#failure !== undefined || value <= this.#value) return false;
     this.#value = value;
+    this.observer?.signalled(this, value, operation);
     this.#pending.removeUpTo(value);
     for (const { callback } of this.#waiters.take(value)) callback!(undefined);
     return true;
   }
 
   /** Fails all waits for what is not reached, now and later. Only the first failure counts. */
-  fail(failure: HalError): boolean {
+  fail(failure: HalError, operation?: OperationInfo): boolean {
     if (this.#failure !== undefined) return false;
     if (!(failure instanceof HalError)) throw invalidArgument(`${this.label} can only fail with a HalError`);
     this.#failure = failure;
+    this.observer?.failed(this, failure, operation);
     this.#pending.removeUpTo(Number.POSITIVE_INFINITY);
     for (const { callback } of this.#waiters.take(Number.POSITIVE_INFINITY)) callback!(failure);
     return true;

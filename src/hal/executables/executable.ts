@@ -157,6 +157,8 @@ export class HalExecutable<Code extends ExecutableCode = ExecutableCode> impleme
   readonly device: object;
   readonly code: Code;
   readonly #exports: readonly ExecutableExport<Code>[];
+  /** For recorders. */
+  onDispose: (() => void) | undefined;
   #users = 0;
   #isDisposed = false;
 
@@ -250,6 +252,7 @@ export class HalExecutable<Code extends ExecutableCode = ExecutableCode> impleme
   }
 
   [Symbol.dispose](): void {
+    if (!this.#isDisposed) this.onDispose?.();
     this.#isDisposed = true;
     this.#collect();
   }

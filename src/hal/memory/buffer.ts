@@ -35,11 +35,30 @@ export interface BufferPlacement {
   readonly flags: FlagSet<PlacementFlag>;
 }
 
+/** Bytes of a buffer that the host has in its hands. */
+export interface HeldBytes {
+  readonly allocation: BufferAllocation;
+  /** In the allocation. */
+  readonly offsetBytes: number;
+  /** Live. */
+  readonly bytes: Uint8Array;
+  readonly access: FlagSet<BufferAccess>;
+}
+
+/** Who is told of what the host does with an allocation. */
+export interface AllocationObserver {
+  /** What is returned is called when the host lets go of them. */
+  held(bytes: HeldBytes): () => void;
+  disposed(allocation: BufferAllocation): void;
+}
+
 /** What all ranges of one allocation share. */
 export class BufferAllocation {
   readonly params: ResolvedParams;
   readonly placement: BufferPlacement;
   readonly sizeBytes: number;
+  /** For recorders. */
+  observer: AllocationObserver | undefined;
   #state: AllocationState;
   #storage: BufferStorage | undefined;
   /** Operations, command buffers and mappings that need the memory. */
@@ -137,6 +156,7 @@ export class BufferAllocation {
   }
 
   dispose(): void {
+    if (!this.#isDisposed) this.observer?.disposed(this);
     this.#isDisposed = true;
     this.#collect();
   }
@@ -244,7 +264,7 @@ export class HalBuffer implements Disposable {
     this.#expectUsable();
     const start = this.offsetBytes + offsetBytes;
     const bytes = this.allocation.storage.bytes().subarray(start, start + sizeBytes);
-    return new BufferMapping(bytes, wanted, this.#hold());
+    return new BufferMapping(bytes, wanted, this.#hold({ bytes, access: wanted, offsetBytes: start }));
   }
 
   /**
@@ -260,7 +280,8 @@ export class HalBuffer implements Disposable {
     const isVisible = this.memoryType.has('host-visible');
     const bytes = isVisible ? storage.bytes().subarray(offsetBytes, offsetBytes + sizeBytes) : undefined;
     const address = storage.address === undefined ? undefined : storage.address + BigInt(offsetBytes);
-    return new ExportedMemory(bytes, address, sizeBytes, this.#hold());
+    const held = bytes && { bytes, access: MEMORY_ACCESS.set('all'), offsetBytes };
+    return new ExportedMemory(bytes, address, sizeBytes, this.#hold(held));
   }
 
   /** Throws FAILED_PRECONDITION. */
@@ -271,11 +292,13 @@ export class HalBuffer implements Disposable {
   }
 
   /** Keeps the memory where it is. Returns what lets it go. */
-  #hold(): () => void {
+  #hold(held: Omit<HeldBytes, 'allocation'> | undefined): () => void {
     const { allocation } = this;
     allocation.retain();
     allocation.pin();
+    const letGo = held && allocation.observer?.held({ ...held, allocation });
     return () => {
+      letGo?.();
       allocation.unpin();
       allocation.release();
     };

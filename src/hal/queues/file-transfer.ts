@@ -9,7 +9,22 @@ export interface HalFile {
   read(offset: number, bytes: Uint8Array): Promise<number>;
   /** Resolves to how many bytes it took. */
   write(offset: number, bytes: Uint8Array): Promise<number>;
+  /** For recorders: what the bytes are, where that is known without reading. */
+  readonly source?: HalFileSource | undefined;
 }
+
+/** Memory of the host, or a file by its name. */
+export type HalFileSource =
+  | { readonly kind: 'memory'; readonly contents: Uint8Array }
+  | {
+      readonly kind: 'path';
+      readonly path: string;
+      readonly sizeBytes: number;
+      /** What tells it from others without a look at its contents. */
+      readonly identity: { readonly device: bigint; readonly inode: bigint; readonly mtimeNs: bigint };
+      /** On the spot; fewer bytes where it ends. */
+      readSync(offset: number, sizeBytes: number): Uint8Array;
+    };
 
 /** IREE stages files through slots of this size. */
 const PIECE_BYTES = 16 * 2 ** 20;
@@ -70,6 +85,7 @@ export function memoryFile(contents: Uint8Array): HalFile {
   const within = (offset: number, bytes: Uint8Array): number =>
     Math.max(0, Math.min(bytes.length, contents.length - offset));
   return {
+    source: { kind: 'memory', contents },
     read: async (offset, bytes) => {
       const count = within(offset, bytes);
       bytes.set(contents.subarray(offset, offset + count));

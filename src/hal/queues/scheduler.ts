@@ -392,8 +392,8 @@ function announce({ submission, work }: Task): void {
   const { failure } = submission;
   submission.announce();
   for (const { semaphore, value } of work.signals) {
-    if (failure === undefined) semaphore.signal(value);
-    else semaphore.fail(failure);
+    if (failure === undefined) semaphore.signal(value, work.info);
+    else semaphore.fail(failure, work.info);
   }
 }
 

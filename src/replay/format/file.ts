@@ -11,7 +11,6 @@ import {
   isOwnNote,
   OBJECT_TYPES,
   type ObjectType,
-  OWN_RECORD_TYPE,
   operationCode,
   operationName,
   RECORD_OPTIONAL,
@@ -42,7 +41,7 @@ export interface ReplayRecordHeader {
 export interface ReplayRecord extends ReplayRecordHeader {
   /** From 0 on, over all records of the file. */
   readonly ordinal: number;
-  /** A number of `RECORD_TYPES`, `OWN_RECORD_TYPE`, or one that this version does not know. */
+  /** A number of `RECORD_TYPES`, or one that this version does not know. */
   readonly type: number;
   readonly flags: number;
   readonly payloadType: number;
@@ -195,7 +194,7 @@ export class ReplayWriter {
     payload?: Partial<PayloadOf<Layout>>,
   ): number {
     const code = operationCode(name);
-    const type = isOwnNote(code) ? 'note' : 'operation';
+    const type = isOwnNote(code) ? 'object' : 'operation';
     return this.#write(type, code, header, layout?.type ?? 0, layout?.encode(payload ?? {}) ?? []);
   }
 
@@ -209,7 +208,7 @@ export class ReplayWriter {
   }
 
   #write(
-    type: RecordType | 'note',
+    type: RecordType,
     operation: number,
     header: Header,
     payloadType: number,
@@ -242,7 +241,7 @@ function fileHeader(lengthBytes: number): Uint8Array {
 }
 
 function recordHeader(
-  type: RecordType | 'note',
+  type: RecordType,
   { ordinal, operation, payloadType }: { ordinal: number; operation: number; payloadType: number },
   header: Header,
   payload: readonly Uint8Array[],
@@ -253,8 +252,8 @@ function recordHeader(
   const longs = [RECORD_HEADER_BYTES + payloadBytes, payloadBytes, ordinal, threadId, deviceId, objectId];
   for (const [i, each] of [...longs, relatedObjectId].entries()) view.setBigUint64(8 * i, BigInt(each), true);
   view.setUint32(56, RECORD_HEADER_BYTES, true);
-  view.setUint16(60, type === 'note' ? OWN_RECORD_TYPE : RECORD_TYPES[type], true);
-  view.setUint16(62, type === 'note' ? RECORD_OPTIONAL : 0, true);
+  view.setUint16(60, RECORD_TYPES[type], true);
+  view.setUint16(62, isOwnNote(operation) ? RECORD_OPTIONAL : 0, true);
   const words = [payloadType, objectType === undefined ? 0 : OBJECT_TYPES[objectType], operation, status];
   for (const [i, each] of words.entries()) view.setUint32(64 + 4 * i, each, true);
   return new Uint8Array(view.buffer);

@@ -54,14 +54,13 @@ const OPERATION_ENTRIES = [
   ),
 ];
 
-/**
- * Records of ours begin here: types of records that others may skip, operations that others must refuse, and
- * their payloads. "WW" twice.
- */
-export const OWN_RECORD_TYPE = 0x5757;
+/** Our own operations begin here, "WW" twice. */
 const OWN_OPERATIONS_START = 0x5757_0001;
 
-/** What IREE has no operation for. Those of `OWN_NOTES` change nothing: who does not know them skips them. */
+/**
+ * What IREE has no operation for, and refuses to replay. Those of `OWN_NOTES` change nothing: they are
+ * records of objects, which its tools pass over.
+ */
 export const OWN_OPERATIONS = [
   'semaphore.signal',
   'semaphore.fail',
@@ -69,10 +68,11 @@ export const OWN_OPERATIONS = [
   'device.import_range',
   'device.prepare_linked',
   'device.abort_operation',
+  'device.close',
   'device.host_call_begin',
   'device.host_call_end',
   'executable.variable',
-  'file.read_end',
+  'file.transfer_end',
   'command_buffer.if',
   'command_buffer.else',
   'command_buffer.while',
@@ -113,7 +113,7 @@ const RECORD_TYPE_NAMES = invert(RECORD_TYPES);
 const OBJECT_TYPE_NAMES = invert(OBJECT_TYPES);
 
 export const recordTypeName = (value: number): string =>
-  RECORD_TYPE_NAMES.get(value) ?? (value === 0 ? 'none' : value === OWN_RECORD_TYPE ? 'note' : 'unknown');
+  RECORD_TYPE_NAMES.get(value) ?? (value === 0 ? 'none' : 'unknown');
 export const objectTypeName = (value: number): string =>
   OBJECT_TYPE_NAMES.get(value) ?? (value === 0 ? 'none' : 'unknown');
 

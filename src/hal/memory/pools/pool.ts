@@ -82,6 +82,8 @@ export class HalPool implements Disposable {
   readonly #owner: PoolOwner;
   readonly #plan: AllocationPlan;
   readonly #shape: PoolShape;
+  /** For recorders. */
+  onDispose: (() => void) | undefined;
   readonly #slabs = new Set<Slab>();
   readonly #parked = new Set<Parked>();
   readonly #counts = { reserve: 0, release: 0, reuse: 0, fresh: 0, exhausted: 0, overBudget: 0, wait: 0 };
@@ -320,6 +322,7 @@ export class HalPool implements Disposable {
    */
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
+    this.onDispose?.();
     this.#isDisposed = true;
     for (const { settle } of [...this.#parked]) settle(this.#gone());
     this.trim();
