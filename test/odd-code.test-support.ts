@@ -58,6 +58,24 @@ ${body}
 .size ${name}, .-${name}
 `;
 
+/** Through memory behind the results, a place for each workgroup, which is as it was then. */
+const throughMemory = (label: string): string => `
+${addressOf(label, 12)}
+  v_mov_b32_e32 v4, s12
+  v_mov_b32_e32 v5, s13
+  v_mov_b32_e32 v6, 0x4000
+  s_lshl_b32 s5, s4, 3
+  v_add_u32_e32 v6, s5, v6
+  global_store_dwordx2 v6, v[4:5], s[8:9]
+  s_waitcnt vmcnt(0)
+  global_load_dwordx2 v[4:5], v6, s[8:9]
+  s_waitcnt vmcnt(0)
+  v_mov_b32_e32 v7, 0
+  global_store_dwordx2 v6, v[6:7], s[8:9]
+  v_readfirstlane_b32 s14, v4
+  v_readfirstlane_b32 s15, v5
+`;
+
 const call = (label: string): string => `${addressOf(label, 12)}\n  s_swappc_b64 s[30:31], s[12:13]\n`;
 
 export const ODD_CODE: readonly OddCode[] = [
@@ -96,25 +114,23 @@ ${functionText('helper', '  v_add_u32_e32 v2, 100, v2\nhelper_middle:\n  v_lshlr
     isUnresolved: true,
     isWholeCounted: true,
     text: `${BEGIN}
-${addressOf('landing', 12)}
-  v_mov_b32_e32 v4, s12
-  v_mov_b32_e32 v5, s13
-  v_mov_b32_e32 v6, 0x4000
-  s_lshl_b32 s5, s4, 3
-  v_add_u32_e32 v6, s5, v6
-  global_store_dwordx2 v6, v[4:5], s[8:9]
-  s_waitcnt vmcnt(0)
-  global_load_dwordx2 v[4:5], v6, s[8:9]
-  s_waitcnt vmcnt(0)
-  v_mov_b32_e32 v7, 0
-  global_store_dwordx2 v6, v[6:7], s[8:9]
-  v_readfirstlane_b32 s14, v4
-  v_readfirstlane_b32 s15, v5
+${throughMemory('landing')}
   s_setpc_b64 s[14:15]
   s_nop 0
 landing:
   v_add_u32_e32 v2, 41, v2
 ${END}`,
+  },
+  {
+    name: 'a function whose address was in memory, and what it calls',
+    isUnresolved: true,
+    isWholeCounted: true,
+    text: `${BEGIN}
+${throughMemory('outer')}
+  s_swappc_b64 s[30:31], s[14:15]
+${END}
+${functionText('outer', `  s_mov_b64 s[34:35], s[30:31]\n${call('inner')}\n  s_mov_b64 s[30:31], s[34:35]\n  s_setpc_b64 s[30:31]`)}
+${functionText('inner', '  v_add_u32_e32 v2, 100, v2\n  s_setpc_b64 s[30:31]')}`,
   },
   {
     name: 'jumps through a table of addresses among the code',

@@ -3,7 +3,7 @@ import { fnv1a } from '../base/hash.ts';
 import type { CodeObject } from '../codeobject/code-object.ts';
 import { type InsertedTool, type InsertedVariable, readInsertedTools } from '../codeobject/inserted-tools.ts';
 import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
-import type { LiftedFunction, TransferSite } from '../lift/lifted-function.ts';
+import { type LiftedFunction, reachedFrom, type TransferSite } from '../lift/lifted-function.ts';
 import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
 import type { Coverage } from './points/coverage.ts';
 import { PointPayloads } from './points/point-payloads.ts';
@@ -193,13 +193,14 @@ function firstLayerOf({ elf }: CodeObject, { firstLayer = 0 }: ImageOptions): nu
 function selectedFunctions(functions: readonly ToolFunction[], kernels: ToolUse['kernels']): readonly ToolFunction[] {
   if (!functions.some(({ isKernel }) => isKernel)) return functions;
   const reached = new Set<LiftedFunction>();
+  // Code that is called through pointers may be any that others can get the address of.
+  const exposed = functions.filter(({ lifted, isKernel }) => lifted.isExposed && !isKernel);
+  const open = reachedFrom(exposed.map(({ lifted }) => lifted));
   for (const { lifted } of functions) {
     if (!lifted.kernels.some(({ name }) => kernels.test(name))) continue;
     const { functions: inside, isComplete } = lifted.reaches();
     for (const each of inside) reached.add(each);
-    // Code that is called through pointers may be any that others can get the address of.
-    if (!isComplete)
-      for (const each of functions) if (each.lifted.isExposed && !each.isKernel) reached.add(each.lifted);
+    if (!isComplete) for (const each of open) reached.add(each);
   }
   return functions.filter(({ lifted }) => reached.has(lifted));
 }

@@ -58,6 +58,13 @@ export interface Reached {
   readonly isComplete: boolean;
 }
 
+/** Those functions, and all that sites of them, of what they go to and so on go to. */
+export function reachedFrom(roots: Iterable<LiftedFunction>): ReadonlySet<LiftedFunction> {
+  const functions = new Set(roots);
+  for (const { callees } of functions) for (const callee of callees) functions.add(callee);
+  return functions;
+}
+
 /**
  * Code that is entered at one place: every way from elsewhere to one of its instructions begins there, and no
  * instruction belongs to two functions. What two functions share, such as a common end, is a function too.
@@ -207,13 +214,8 @@ export class LiftedFunction {
 
   /** With the function itself. */
   reaches(): Reached {
-    const functions = new Set<LiftedFunction>([this]);
-    let isComplete = true;
-    for (const each of functions) {
-      for (const callee of each.callees) functions.add(callee);
-      isComplete &&= each.sites.every((site) => site.isComplete);
-    }
-    return { functions, isComplete };
+    const functions = reachedFrom([this]);
+    return { functions, isComplete: functions.values().every(({ sites }) => sites.every((site) => site.isComplete)) };
   }
 
   /** Callers come first: what is live behind their calls is live behind the returns. */

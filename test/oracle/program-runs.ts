@@ -2,13 +2,10 @@
  * Programs with a `main` on emulated GPUs, with tools in them or not: what they print, execute and access, by
  * the addresses of their files.
  */
-import { parseCodeObject } from '../../src/codeobject/code-object.ts';
 import { addPcCount, type PcCount } from '../../src/device/statistics.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
 import type { Step } from '../../src/isa.ts';
-import { liftCodeObject } from '../../src/lift/lifted-code.ts';
-import type { LiftedFunction } from '../../src/lift/lifted-function.ts';
 import { type ImageRun, type Outcome, runImage } from '../fuzz/run-image.ts';
 import { type LaneAccess, LoadedImage } from '../loaded-image.test-support.ts';
 import { ExecutionOrder, type Stretch } from './execution-order.ts';
@@ -28,16 +25,32 @@ export interface CountedRun {
   readonly lastKernel: ReadonlySet<number>;
 }
 
+/** Of the smallest waves. */
+const LANES = 32;
+
+/** At most so many run the program at once. */
+export function wavesOf({ run = {} }: ProgramImage): number {
+  const items = [...(run.blocks ?? []), ...(run.threads ?? [])].reduce((product, size) => product * size, 1);
+  return Math.ceil(items / LANES);
+}
+
+/**
+ * A program of one wave has a clock that stands still, so that it prints the same times in each run: the host
+ * has its turns where the wave waits. Of several waves one may wait for another that waits for the host.
+ */
+const clockOf = (image: ProgramImage) => (wavesOf(image) === 1 ? { now: () => 0 } : {});
+
 /** Other jobs may leave little of the machine. */
 const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 3_600_000 };
 
 /** Runs a program as compiled code, which counts what it executes. */
 export async function runCounted(
-  { bytes, processor, run }: ProgramImage,
+  program: ProgramImage,
   tools?: LaunchObserver,
   image = new LoadedImage(tools),
 ): Promise<CountedRun> {
-  const device = createEmulatedDevice({ processor, countsPcs: true, compileThreshold: 2 });
+  const { bytes, processor, run } = program;
+  const device = createEmulatedDevice({ processor, countsPcs: true, compileThreshold: 2, ...clockOf(program) });
   try {
     const { kernels, ...outcome } = await runImage(bytes, { ...RUN, ...run, device, observer: image });
     const counts = new Map<number, PcCount>();
@@ -76,7 +89,8 @@ export interface ObservedRun {
 }
 
 /** Runs a program on the reference executor. */
-export async function runObserved({ bytes, processor, run }: ProgramImage, looks: Looks): Promise<ObservedRun> {
+export async function runObserved(program: ProgramImage, looks: Looks): Promise<ObservedRun> {
+  const { bytes, processor, run } = program;
   let launch = 0;
   const image = new LoadedImage({ onLoaded: () => undefined, onLaunch: () => launch++, onFinished: () => undefined });
   const order = new ExecutionOrder(looks.wanted);
@@ -87,8 +101,7 @@ export async function runObserved({ bytes, processor, run }: ProgramImage, looks
     return origins.get(offset);
   };
   const device = createEmulatedDevice({
-    processor,
-    executor: 'reference',
+    ...{ processor, executor: 'reference', ...clockOf(program) },
     observer: {
       isFree: (step) => originOf(step) === undefined,
       waveStarts: (wave) => order.waveStarts(launch, wave),
@@ -108,27 +121,4 @@ export async function runObserved({ bytes, processor, run }: ProgramImage, looks
   } finally {
     device.close();
   }
-}
-
-/** Addresses of instructions whose number of executions depends on when the host has its turns. */
-export function hostPaced({ bytes }: ProgramImage, { lastKernel }: CountedRun): ReadonlySet<number> {
-  const { functions } = liftCodeObject(parseCodeObject(bytes, 'program'));
-  const paced = new Set(functions.flatMap(waits));
-  for (const { blocks } of functions) {
-    const steps = blocks.flatMap(({ instructions }) => instructions);
-    if (steps.some(({ offset }) => lastKernel.has(offset))) for (const { offset } of steps) paced.add(offset);
-  }
-  return paced;
-}
-
-/** Loops around an `s_sleep`, and all that they call. */
-function waits({ blocks, loops, sites }: LiftedFunction): readonly number[] {
-  const addresses = (each: LiftedFunction['blocks'][number]): number[] => each.instructions.map(({ offset }) => offset);
-  const sleeping = blocks.filter(({ instructions }) => instructions.some((step) => step.text().startsWith('s_sleep')));
-  const around = new Set(sleeping.flatMap(({ index }) => loops.at(index) ?? []));
-  const own = [...around].flatMap((loop) => loops.nodesOf(loop)).flatMap((index) => addresses(blocks[index]!));
-  const isOwn = new Set(own);
-  const called = sites.flatMap(({ step, callees }) => (isOwn.has(step.offset) ? callees : []));
-  const reached = new Set(called.flatMap((callee) => [...callee.reaches().functions]));
-  return [...own, ...[...reached].flatMap((each) => each.blocks.flatMap(addresses))];
 }

@@ -15,19 +15,18 @@ import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
 import { assertSameLines } from '../line-differences.test-support.ts';
 import { LoadedImage } from '../loaded-image.test-support.ts';
 import { isVector, LEFT_OUT, nameIn } from '../tool-runs.test-support.ts';
-import { type CountedRun, hostPaced, type Looks, type ProgramImage, runCounted, runObserved } from './program-runs.ts';
+import { type HostPaced, hostPaced } from './host-paced.ts';
+import { type CountedRun, type Looks, type ProgramImage, runCounted, runObserved, wavesOf } from './program-runs.ts';
 
 const TRACED = /^(global|flat|ds)_(load|store|read|write|atomic|add)/;
-const MAX_RECORDS = 2_000_000;
-/** Of the smallest waves. */
-const LANES = 32;
+const [MIN_RECORDS, MAX_RECORDS] = [2 ** 16, 2 ** 24];
 
 /** A run of a program as it was compiled, which all others are held against. */
 export interface Native extends CountedRun {
   readonly image: ProgramImage;
   readonly code: LiftedCode;
   /** What runs as often as the host's pace has it. */
-  readonly paced: ReadonlySet<number>;
+  readonly paced: HostPaced;
 }
 
 /** Of what an instrumented program executed, that of the original, by its addresses. */
@@ -45,12 +44,12 @@ function assertSame(name: string, found: CountedRun, map: PcMap, native: Native)
   const own = originals(found, map);
   // Where a wave ends, EXEC is dead.
   const text = (step: AmdgpuStep, { waves, lanes }: PcCount): string =>
-    `${waves} times${step.control === 'end' ? '' : `, ${lanes} lanes`}`;
+    `${waves} times${step.control === 'end' || native.paced.lanes.has(step.offset) ? '' : `, ${lanes} lanes`}`;
   const different = [...new Set([...own.keys(), ...native.counts.keys()])].flatMap((pc) => {
     const before = native.counts.get(pc) ?? { waves: 0, lanes: 0, taken: 0 };
     const now = own.get(pc);
     const step = native.code.stepAt(pc)!;
-    if (native.paced.has(pc) || (now && text(step, now) === text(step, before))) return [];
+    if (native.paced.waves.has(pc) || (now && text(step, now) === text(step, before))) return [];
     if (now === undefined && LEFT_OUT.test(step.text())) return [];
     return [`${pc} ${step.text()}: ${now && text(step, now)}, natively ${text(step, before)}`];
   });
@@ -81,12 +80,6 @@ async function runTools(native: Native, ...tools: readonly string[]): Promise<To
 
 const tableOf = ({ result }: ToolReport, name: string) => result.tables.find((each) => each.name === name)?.rows ?? [];
 
-/** At most so many run the program at once. */
-function wavesOf({ run = {} }: ProgramImage): number {
-  const items = [...(run.blocks ?? []), ...(run.threads ?? [])].reduce((product, size) => product * size, 1);
-  return Math.ceil(items / LANES);
-}
-
 /** Tables say what the emulator counted in the same run. */
 async function testCounts(native: Native): Promise<void> {
   const both = await runTools(native, 'instruction-count', 'opcode-histogram');
@@ -95,7 +88,7 @@ async function testCounts(native: Native): Promise<void> {
     const rows = tableOf(reports[0]!, 'instructions');
     for (const [address, , , text, count] of rows) {
       const pc = Number(address);
-      if (native.paced.has(pc)) continue;
+      if (native.paced.waves.has(pc)) continue;
       const { waves, lanes } = counts.get(pc) ?? native.counts.get(pc) ?? { waves: 0, lanes: 0, taken: 0 };
       assert.equal(count, BigInt(isVector(text!) ? lanes : waves), `${address} ${text}`);
     }
@@ -109,7 +102,7 @@ async function testCounts(native: Native): Promise<void> {
   const found = new Map(tableOf(both.reports[1]!, 'opcodes').map(([name, count]) => [`${name}`, count]));
   const different = [...byName].filter(([name, count]) => count !== (found.get(name) ?? 0n));
   // The host stops waves of the last kernel where they are: maybe between a point's two tools.
-  const paced = new Set([...native.paced].map((pc) => nameIn(native.code.stepAt(pc)!.text())));
+  const paced = new Set([...native.paced.waves].map((pc) => nameIn(native.code.stepAt(pc)!.text())));
   assert.deepEqual(
     different.filter(([name]) => !paced.has(name)),
     [],
@@ -128,14 +121,21 @@ interface Traced {
   readonly accesses: readonly string[];
 }
 
+/** Enough for a trace: accesses have two at most, and waves that wait may do so longer than natively. */
+function recordsFor({ code, counts }: Native): number {
+  const accesses = [...counts].filter(([pc]) => /^(global|flat|ds|buffer|scratch)_/.test(code.stepAt(pc)!.text()));
+  const lanes = accesses.reduce((sum, [, count]) => sum + count.lanes, 0);
+  return Math.min(Math.max(8 * lanes, MIN_RECORDS), MAX_RECORDS);
+}
+
 /** What the program accesses by a trace of it. */
 async function tracedAccesses(native: Native): Promise<Traced> {
-  const { reports, image } = await runTools(native, `memory-trace:file=x,records=${MAX_RECORDS}`);
+  const { reports, image } = await runTools(native, `memory-trace:file=x,records=${recordsFor(native)}`);
   const { result } = reports[0]!;
   assert.equal(result.summary.lost, 0n);
   const { points, records } = readTraceFile(result.files![0]!.bytes, 'x');
   const traced = new Set(points.map(({ address }) => address));
-  const isAsked = (pc: number): boolean => !native.paced.has(pc) && traced.has(pc);
+  const isAsked = (pc: number): boolean => !native.paced.waves.has(pc) && traced.has(pc);
   for (const { instructions } of native.code.functions.flatMap(({ blocks }) => blocks)) {
     for (const step of instructions) {
       // What goes through descriptors has no address that a tool is told.
@@ -149,7 +149,7 @@ async function tracedAccesses(native: Native): Promise<Traced> {
 /** Waves come to the instructions of a program in the same order where it was laid out anew. */
 async function testOrder(native: Native, { bytes, map }: NewCode, { isAsked, accesses }: Traced): Promise<void> {
   const { image, code, paced, outcome } = native;
-  const isOrdered = (pc: number): boolean => !paced.has(pc);
+  const isOrdered = (pc: number): boolean => !paced.waves.has(pc);
   const isKept = (pc: number): boolean => {
     const step = code.stepAt(pc);
     return step !== undefined && (map.newAddressOf(pc) !== undefined || !LEFT_OUT.test(step.text()));
@@ -182,7 +182,7 @@ async function testOrder(native: Native, { bytes, map }: NewCode, { isAsked, acc
 export async function runNative(image: ProgramImage): Promise<Native> {
   const run = await runCounted(image);
   const code = liftCodeObject(parseCodeObject(image.bytes, image.name));
-  return { ...run, image, code, paced: hostPaced(image, run) };
+  return { ...run, image, code, paced: hostPaced(code, run.lastKernel) };
 }
 
 /** How many instructions the waves executed. */

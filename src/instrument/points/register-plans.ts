@@ -8,7 +8,7 @@ import { SGPR_FLAT_SCRATCH_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { ASSUMED_REGISTERS } from '../../lift/calling-convention.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
-import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import { type LiftedFunction, reachedFrom } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
 import { flatScratchSetup } from '../kernel/flat-scratch-setup.ts';
 import type { Preamble } from '../kernel/preamble.ts';
@@ -81,7 +81,7 @@ export class RegisterPlans {
       if (!isComplete) open.push(own);
       for (const each of inside) this.#kernelsOf.set(each, [...(this.#kernelsOf.get(each) ?? []), own]);
     }
-    for (const each of functions.filter(({ isExposed, kernels }) => isExposed && kernels.length === 0)) {
+    for (const each of reachedFrom(functions.filter((other) => other.isExposed && other.kernels.length === 0))) {
       this.#kernelsOf.set(each, [...new Set([...(this.#kernelsOf.get(each) ?? []), ...open])]);
     }
     this.kernels = all;
