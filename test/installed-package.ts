@@ -85,7 +85,7 @@ export function installPackage(): InstalledPackage {
   }
 }
 
-/** A fenced block of README.md. */
+/** A fenced block of a document. */
 export interface Block {
   readonly language: string;
   readonly text: string;
@@ -94,17 +94,17 @@ export interface Block {
   readonly output: string | undefined;
 }
 
-/** All of them, in order. */
-export function readmeBlocks(): Block[] {
-  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
-  const fences = [...readme.matchAll(/^```(\w*)\n(.*?)^```\n/gms)];
+/** All of a document, in order. */
+export function documentBlocks(file: string): Block[] {
+  const text = readFileSync(path.join(ROOT, file), 'utf8');
+  const fences = [...text.matchAll(/^```(\w*)\n(.*?)^```\n/gms)];
   return fences.map((match, i) => {
     const next = fences[i + 1];
-    const isFollowed = next?.[1] === 'text' && readme.slice(match.index + match[0].length, next.index).trim() === '';
+    const isFollowed = next?.[1] === 'text' && text.slice(match.index + match[0].length, next.index).trim() === '';
     return {
       language: match[1]!,
       text: match[2]!,
-      line: readme.slice(0, match.index).split('\n').length,
+      line: text.slice(0, match.index).split('\n').length,
       output: isFollowed ? next[2] : undefined,
     };
   });

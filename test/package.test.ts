@@ -9,17 +9,17 @@ import { after, before, test } from 'node:test';
 import manifest from '../package.json' with { type: 'json' };
 import {
   type Block,
+  documentBlocks,
   type InstalledPackage,
   installPackage,
   needsOracle,
   ROOT,
-  readmeBlocks,
   runIn,
 } from './installed-package.ts';
 
 /** Close above what it is: growth is to be noticed. */
 const MAX_UNPACKED_BYTES = 8.8 * 2 ** 20;
-const BLOCKS = readmeBlocks();
+const BLOCKS = documentBlocks('README.md');
 const scripts = BLOCKS.filter(({ language }) => language === 'sh');
 const programs = BLOCKS.filter(({ language }) => language === 'ts');
 assert.ok(scripts.length >= 10 && programs.length >= 4, 'the blocks are found');
@@ -114,6 +114,15 @@ for (const block of scripts.filter((each) => !isInstallation(each) && !needsOrac
     const { stdout, stderr, status } = runIn(installed.folder, 'bash', ['-euo', 'pipefail', '-c', block.text]);
     assert.equal(status, 0, stderr);
     if (block.output !== undefined) assert.equal(stdout, block.output);
+  });
+}
+
+for (const { text, line } of documentBlocks('docs/profiling.md').filter(
+  (each) => each.language === 'sh' && !needsOracle(each),
+)) {
+  test(`docs/profiling.md line ${line}: commands run as they stand`, () => {
+    const { stderr, status } = runIn(installed.folder, 'bash', ['-euo', 'pipefail', '-c', text]);
+    assert.equal(status, 0, stderr);
   });
 }
 

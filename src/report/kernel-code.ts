@@ -55,7 +55,7 @@ function listing(
 const countsOf = (instructions: readonly CountedInstruction[]): ListingCounts => ({
   waves: instructions.map(({ waves }) => Number(waves)),
   lanes: instructions.map(({ lanes }) => Number(lanes)),
-  taken: instructions.map(() => null),
+  taken: instructions.map(({ control, taken }) => (control === 'conditional' ? Number(taken) : null)),
   bytes: instructions.map(() => null),
   touched: instructions.map(() => null),
   conflicts: instructions.map(() => null),

@@ -55,10 +55,12 @@ export function sampleCode(exportOrdinal: number): Readonly<Record<string, reado
       ),
     });
   });
-  const counts = CODE.map(({ runs }: SampleInstruction, i) => {
+  const counts = CODE.map(({ runs, target }: SampleInstruction, i) => {
     const waveCount = BigInt(WAVES * runs);
     const lanes = BigInt(i === STORE ? WAVE_SIZE / 4 : WAVE_SIZE);
-    return INSTRUCTION_COUNTS.encode({ ...kernel, address: addressOf(i), waveCount, laneCount: waveCount * lanes });
+    const takenCount = target === undefined ? 0n : BigInt(WAVES * (ROUNDS - 1));
+    const counts = { waveCount, laneCount: waveCount * lanes, takenCount };
+    return INSTRUCTION_COUNTS.encode({ ...kernel, address: addressOf(i), ...counts });
   });
   const counted = { ...kernel, waveSize: WAVE_SIZE, dispatchCount: 1n, waveCount: BigInt(WAVES) };
   return {

@@ -12,6 +12,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { Profile } from '../../src/profile/profile.ts';
 import { reportPage } from '../../src/report/page.ts';
 import { sampleProfile } from '../../src/report/sample-profile.test-support.ts';
+import { picture } from './picture.ts';
 
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
 const CHROMIUM = '/usr/bin/chromium';
@@ -119,6 +120,20 @@ test('the pointer zooms, moves, and tells of what it is over', options, async ()
   await page.close();
 });
 
+test('the picture of docs/profiling.md: a kernel is selected, with what led to it', options, async () => {
+  const page = await open(sample, { viewport: { width: 1280, height: 520 } });
+  await page.locator('[type=search]').fill('reduce_sum');
+  for (let i = 0; i < 12; i++) await page.keyboard.press('Enter');
+  await page.locator('[type=search]').fill('');
+  await page.locator('.timeline').focus();
+  await page.keyboard.press('Enter');
+  await rangeAfter(page, ALL);
+  for (let i = 0; i < 6; i++) await page.keyboard.press('-');
+  await page.waitForTimeout(100);
+  await picture(page, 'report-timeline');
+  await page.close();
+});
+
 test('names of a profile are text', options, async () => {
   const page = await open(`${sample}#kernels`);
   assert.equal(await page.locator('img').count(), 0);
@@ -151,7 +166,7 @@ test('tables sort and are searched; the tabs are reached by keyboard', options, 
   await page.keyboard.press('ArrowRight');
   assert.equal(await page.locator('[role=tab][aria-selected=true]').innerText(), 'Code');
   await page.keyboard.press('ArrowRight');
-  assert.equal(await page.locator('.chart canvas').count(), 1);
+  await page.waitForSelector('.chart canvas');
   await page.close();
 });
 
@@ -175,6 +190,7 @@ test('code is read by keyboard: lines, listing, graph and search show one place'
   assert.match(await selected.innerText(), /v_add_u32_e32/, 'a branch is followed');
   await page.locator('[type=search]').fill('global_store');
   await page.locator('[type=search]').press('Enter');
+  assert.deepEqual(await code.locator('.way-count').allTextContents(), ['16', '144'], 'ways of the branch');
   assert.match(await selected.innerText(), /\s16\s+1914\s+global_store_dword/, 'lanes of the store');
   await code.locator('.node').first().focus();
   await page.keyboard.press('Enter');

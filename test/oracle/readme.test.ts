@@ -1,6 +1,6 @@
 /**
- * README.md's commands that need clang or take long, and its web page in Chromium, with the package installed
- * in an empty folder.
+ * Commands of README.md and docs/profiling.md that need clang or take long, with the package installed in an
+ * empty folder, and in Chromium the web page of the one and the reports of the other.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -9,8 +9,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { chromium } from 'playwright-core';
-import { type InstalledPackage, installPackage, needsOracle, readmeBlocks, runIn } from '../installed-package.ts';
+import { pathToFileURL } from 'node:url';
+import { chromium, type Page } from 'playwright-core';
+import { picture } from '../browser/picture.ts';
+import { documentBlocks, type InstalledPackage, installPackage, needsOracle, runIn } from '../installed-package.ts';
 
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
 const isMissing = (program: string): boolean => spawnSync(program, ['--version']).error !== undefined;
@@ -20,7 +22,8 @@ const TYPES: Readonly<Record<string, string>> = {
   ...{ '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript' },
 };
 
-const BLOCKS = readmeBlocks();
+const BLOCKS = documentBlocks('README.md');
+const PROFILING = documentBlocks('docs/profiling.md');
 const skip = !isRequired && isMissing('clang-19') && 'clang-19 is not installed';
 
 let installed: InstalledPackage;
@@ -34,10 +37,13 @@ before(() => {
 });
 after(() => installed[Symbol.dispose]());
 
-for (const block of BLOCKS.filter((each) => each.language === 'sh' && needsOracle(each))) {
+const scripts = Object.entries({ README: BLOCKS, 'docs/profiling.md': PROFILING }).flatMap(([file, blocks]) =>
+  blocks.filter((each) => each.language === 'sh' && needsOracle(each)).map((block) => ({ file, block })),
+);
+for (const { file, block } of scripts) {
   const lacksLibraries = block.text.includes(DEVICE_LIBRARIES) && !existsSync(DEVICE_LIBRARIES);
   const reason = skip || (!isRequired && lacksLibraries && 'rocm-device-libs is not installed');
-  test(`README line ${block.line}: commands run as they stand`, { skip: reason }, () => {
+  test(`${file} line ${block.line}: commands run as they stand`, { skip: reason }, () => {
     const { stdout, stderr, status } = runIn(installed.folder, 'bash', ['-euo', 'pipefail', '-c', block.text]);
     assert.equal(status, 0, `${stdout}${stderr}`);
     if (block.output !== undefined) assert.equal(stdout, block.output);
@@ -67,4 +73,26 @@ test("README's page runs a program", {
   await tab.goto(`http://127.0.0.1:${port}/page.html`);
   const text = tab.locator('#out').filter({ hasText: 'Hello' });
   assert.equal(await text.textContent({ timeout: 60_000 }), 'Hello, browser, from lane 0 of 1 (argc=2)\n');
+});
+
+test('a newcomer finds what docs/profiling.md says in the pages that its commands made', {
+  skip: skip || (!isRequired && !existsSync(CHROMIUM) && `${CHROMIUM} is not installed`),
+}, async () => {
+  await using resources = new AsyncDisposableStack();
+  const browser = await chromium.launch({ executablePath: CHROMIUM, chromiumSandbox: process.getuid?.() !== 0 });
+  resources.defer(() => browser.close());
+  const open = async (name: string): Promise<Page> => {
+    const page = await browser.newPage({ viewport: { width: 1180, height: 700 }, colorScheme: 'light' });
+    await page.goto(pathToFileURL(path.join(installed.folder, `${name}.html`)).href);
+    await page.getByRole('tab', { name: 'Code' }).click();
+    return page;
+  };
+  const nbody = await open('nbody');
+  const hottest = await nbody.locator('#panel-code .data-table tbody tr').first().innerText();
+  assert.match(hottest, /^nbody\.cl:20\s+float dx = other\.x - body\.x, dy = .*;\s+24\.9/);
+  assert.match(
+    (await nbody.locator('.node.selected text').allTextContents()).join(),
+    /loop 2,64 instructions,× 4.096$/,
+  );
+  await picture(nbody, 'report-nbody');
 });

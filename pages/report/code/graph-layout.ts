@@ -6,8 +6,9 @@ export const NODE = { width: 150, height: 52 };
 /** Of a larger function the blocks around one are laid out. */
 const MAX_BLOCKS = 150;
 const MARGIN = 14;
-/** How far a way from a block to itself reaches out. */
+/** How far a way from a block to itself reaches out, and the number at it. */
 const LOOP_PX = 22;
+const LOOP_LABEL_PX = 44;
 
 export interface Point {
   readonly x: number;
@@ -53,7 +54,8 @@ export function placeBlocks(blocks: readonly ListedBlock[], middle: number): Pla
   const corners = centres.flatMap(([, { x, y }]) =>
     [-1, 1].map((side) => ({ x: x + (side * NODE.width) / 2, y: y + (side * NODE.height) / 2 })),
   );
-  const points = [...corners, ...placed.flatMap((way) => way.points)];
+  const labels = ways.filter(({ from, to }) => from === to).map(({ from }) => besideLoop(centreOf(from)));
+  const points = [...corners, ...labels, ...placed.flatMap((way) => way.points)];
   const [left, top] = [Math.min(...points.map(({ x }) => x)) - MARGIN, Math.min(...points.map(({ y }) => y)) - MARGIN];
   const width = Math.max(...points.map(({ x }) => x)) + MARGIN - left;
   const height = Math.max(...points.map(({ y }) => y)) + MARGIN - top;
@@ -72,6 +74,8 @@ function loopAt({ x, y }: Point): Point[] {
     { x: right, y: below },
   ];
 }
+
+const besideLoop = ({ x, y }: Point): Point => ({ x: x + NODE.width / 2 + LOOP_PX + LOOP_LABEL_PX, y });
 
 /** The blocks nearest to one, along ways in either direction. */
 function around(blocks: readonly ListedBlock[], middle: number): ReadonlySet<number> {
