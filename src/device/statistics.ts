@@ -17,6 +17,21 @@ export interface PcCount {
   readonly waves: number;
   readonly lanes: number;
   readonly taken: number;
+  /** What its lanes accessed, where the device counts that and they did. */
+  readonly memory?: MemoryCount | undefined;
+}
+
+/**
+ * Accesses of an instruction's lanes to global memory and to the LDS; one with two addresses makes two.
+ * `bytes`: what lanes asked for; `segments`: pieces of global memory that were touched, each once for an
+ * access of a wave; `cycles`: what accesses to the LDS took, and of these `conflicts` for its banks.
+ */
+export interface MemoryCount {
+  readonly accesses: number;
+  readonly bytes: number;
+  readonly segments: number;
+  readonly cycles: number;
+  readonly conflicts: number;
 }
 
 /** By the address of the instruction; those that were not executed are left out. */
@@ -56,11 +71,15 @@ export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, fact
 }
 
 /** `known`, if anything, plus `factor` times `count`. */
-export const addPcCount = (known: PcCount | undefined, { waves, lanes, taken }: PcCount, factor = 1): PcCount => ({
-  waves: (known?.waves ?? 0) + factor * waves,
-  lanes: (known?.lanes ?? 0) + factor * lanes,
-  taken: (known?.taken ?? 0) + factor * taken,
-});
+export function addPcCount(known: PcCount | undefined, { waves, lanes, taken, memory }: PcCount, factor = 1): PcCount {
+  const accessed = known?.memory && memory ? sumOf(known.memory, memory, factor) : (memory ?? known?.memory);
+  return {
+    waves: (known?.waves ?? 0) + factor * waves,
+    lanes: (known?.lanes ?? 0) + factor * lanes,
+    taken: (known?.taken ?? 0) + factor * taken,
+    ...(accessed && { memory: accessed }),
+  };
+}
 
 function sumOfPcs(a: PcCounts, b: PcCounts, factor: number): PcCounts {
   const sum = new Map(a);
@@ -72,9 +91,13 @@ function sumOfPcs(a: PcCounts, b: PcCounts, factor: number): PcCounts {
   return sum;
 }
 
-function sumOf<Counts extends Readonly<Record<string, number>>>(a: Counts, b: Counts, factor: number): Counts {
-  const sum: Record<string, number> = {};
-  for (const name in a) sum[name] = a[name]! + factor * b[name]!;
+function sumOf<Counts extends { readonly [Name in keyof Counts]: number }>(
+  a: Counts,
+  b: Counts,
+  factor: number,
+): Counts {
+  const sum: { [Name in keyof Counts]?: number } = {};
+  for (const name in a) sum[name] = a[name] + factor * b[name];
   return sum as Counts;
 }
 

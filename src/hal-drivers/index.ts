@@ -36,6 +36,8 @@ export interface EmulatedAgentsOptions {
    * `instruction-counts`: kernels take up to twice as long. Default: not at all.
    */
   readonly countsEachInstruction?: boolean;
+  /** As `countsEachInstruction`, and what lanes access, which makes accesses many times slower. */
+  readonly countsEachAccess?: boolean;
   /** By which GPUs go, as `createEmulatedDevice` takes it. */
   readonly now?: HostClock;
   /** For compressed bundles. */
@@ -54,7 +56,8 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
     now,
     decompress,
     countsInstructions = false,
-    countsEachInstruction = false,
+    countsEachAccess = false,
+    countsEachInstruction = countsEachAccess,
   } = options;
   return {
     ...(decompress !== undefined && { decompress }),
@@ -72,12 +75,13 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
           uuid: uuidOf(`emulated ${processor} ${index}`),
           name: `${processor} (emulated)`,
           counters: dispatchCounters(countsInstructions),
-          ...(countsEachInstruction && { instructionAt: instructionReader(processor) }),
+          ...(countsEachInstruction && { instructions: instructionReader(processor, countsEachAccess) }),
           open: () =>
             createEmulatedDevice({
               ...settings,
               countsClasses: countsInstructions,
               countsPcs: countsEachInstruction,
+              countsAccesses: countsEachAccess,
               ...(threads !== undefined && { threads }),
               ...(workers !== undefined && { workers }),
               ...(now !== undefined && { now }),

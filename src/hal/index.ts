@@ -4,6 +4,7 @@ export {
   type AgentSource,
   type AmdgpuDriverOptions,
   amdgpuDriver,
+  type InstructionReader,
   uuidOf,
 } from './amdgpu/index.ts';
 export type { CounterInfo, DispatchedKernel, DispatchTimes, PcTally } from './backend/backend.ts';

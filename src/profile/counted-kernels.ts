@@ -3,7 +3,13 @@
  * are exact, and sums of all dispatches of a kernel on all devices.
  */
 import type { InstructionControl } from '../hal/index.ts';
-import { COUNTED_KERNELS, INSTRUCTION_COUNTS, INSTRUCTIONS, NO_ADDRESS } from './format/instruction-records.ts';
+import {
+  COUNTED_KERNELS,
+  INSTRUCTION_COUNT_FLAG,
+  INSTRUCTION_COUNTS,
+  INSTRUCTIONS,
+  NO_ADDRESS,
+} from './format/instruction-records.ts';
 import { INSTRUCTION_CONTROLS } from './format/names.ts';
 import type { RecordOf } from './format/record-layout.ts';
 import type { Profile } from './profile.ts';
@@ -32,6 +38,21 @@ export interface CountedInstruction {
   readonly lanes: bigint;
   /** How often it was a conditional branch that was taken. */
   readonly taken: bigint;
+  /** What its lanes accessed; undefined where that was not counted, or they accessed nothing. */
+  readonly memory: AccessedMemory | undefined;
+}
+
+/** Accesses of lanes to global memory and to the LDS, flat ones where they lead to. */
+export interface AccessedMemory {
+  /** Of waves, with at least one active lane; an instruction with two addresses makes two. */
+  readonly accesses: bigint;
+  /** That lanes asked for. */
+  readonly bytes: bigint;
+  /** Pieces of `segmentBytes` of global memory that were touched, each once for an access of a wave. */
+  readonly segments: bigint;
+  /** Of accesses to the LDS: cycles that they take, and those of them that bank conflicts cost. */
+  readonly cycles: bigint;
+  readonly conflicts: bigint;
 }
 
 /** A kernel with the instructions of all functions that its dispatches came to. */
@@ -41,6 +62,8 @@ export interface KernelInstructions {
   /** Its name, as in other reports. */
   readonly key: string;
   readonly waveSize: number;
+  /** What global accesses are cut into: bytes of a cache line. 0: accesses were not counted. */
+  readonly segmentBytes: number;
   readonly dispatchCount: bigint;
   /** Waves that were launched. */
   readonly waveCount: bigint;
@@ -63,10 +86,10 @@ export function countedKernels(profile: Profile): KernelInstructions[] {
   const code = Map.groupBy(profile.all(INSTRUCTIONS), ({ executableId }) => executableId);
   const kernels = Map.groupBy(profile.all(COUNTED_KERNELS), kernelOf);
   return [...kernels].map(([kernel, records]) => {
-    const { executableId, exportOrdinal, waveSize } = records[0]!;
+    const { executableId, exportOrdinal, waveSize, segmentBytes } = records[0]!;
     const instructions = countedOf(code.get(executableId) ?? [], counts.get(kernel) ?? []);
     return {
-      ...{ executableId, exportOrdinal, waveSize, instructions },
+      ...{ executableId, exportOrdinal, waveSize, segmentBytes, instructions },
       key: profile.keyOf(executableId, exportOrdinal),
       dispatchCount: records.reduce((sum, each) => sum + each.dispatchCount, 0n),
       waveCount: records.reduce((sum, each) => sum + each.waveCount, 0n),
@@ -89,13 +112,26 @@ function countedOf(code: readonly InstructionRecord[], records: readonly CountRe
     .toSorted((a, b) => Number(a.codeObjectId - b.codeObjectId || a.address - b.address));
 }
 
-type Counts = Pick<CountedInstruction, 'waves' | 'lanes' | 'taken'>;
+type Counts = Pick<CountedInstruction, 'waves' | 'lanes' | 'taken' | 'memory'>;
 
-const sumOf = (records: readonly CountRecord[]): Counts => ({
-  waves: records.reduce((sum, { waveCount }) => sum + waveCount, 0n),
-  lanes: records.reduce((sum, { laneCount }) => sum + laneCount, 0n),
-  taken: records.reduce((sum, { takenCount }) => sum + takenCount, 0n),
-});
+function sumOf(records: readonly CountRecord[]): Counts {
+  const sum = (of: (record: CountRecord) => bigint): bigint => records.reduce((total, each) => total + of(each), 0n);
+  const isAccess = records.some(({ flags }) => (flags & INSTRUCTION_COUNT_FLAG.memory) !== 0);
+  return {
+    waves: sum(({ waveCount }) => waveCount),
+    lanes: sum(({ laneCount }) => laneCount),
+    taken: sum(({ takenCount }) => takenCount),
+    memory: isAccess
+      ? {
+          accesses: sum(({ accessCount }) => accessCount),
+          bytes: sum(({ byteCount }) => byteCount),
+          segments: sum(({ segmentCount }) => segmentCount),
+          cycles: sum(({ cycleCount }) => cycleCount),
+          conflicts: sum(({ conflictCount }) => conflictCount),
+        }
+      : undefined,
+  };
+}
 
 type Place = Omit<CountedInstruction, keyof Counts>;
 

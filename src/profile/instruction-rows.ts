@@ -37,17 +37,22 @@ export class InstructionRows {
 
   kernel({ entry, deviceOrdinal, dispatchCount, waveCount, code, byPc }: CountedKernel, executableId: bigint): void {
     const kernel = { executableId, exportOrdinal: entry.ordinal, physicalDeviceOrdinal: deviceOrdinal };
-    const { waveSize } = code;
+    const { waveSize, segmentBytes } = code;
     const counts = { dispatchCount: BigInt(dispatchCount), waveCount: BigInt(waveCount) };
-    this.#add(COUNTED_KERNELS, { ...kernel, waveSize, ...counts });
+    this.#add(COUNTED_KERNELS, { ...kernel, waveSize, segmentBytes, ...counts });
     if (!this.#told.has(executableId)) this.#codeObjects(executableId, code.codeObjects);
     const told = this.#told.get(executableId)!;
-    for (const [pc, { waves, lanes, taken }] of [...byPc].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [pc, { waves, lanes, taken, memory }] of [...byPc].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const place = placeOf(code, pc);
       if (!told.has(keyOf(place))) this.#function(executableId, code, pc);
       this.#add(INSTRUCTION_COUNTS, {
-        ...{ ...kernel, ...place, flags: INSTRUCTION_COUNT_FLAG.taken },
+        ...{ ...kernel, ...place, flags: INSTRUCTION_COUNT_FLAG.taken | (memory ? INSTRUCTION_COUNT_FLAG.memory : 0) },
         ...{ waveCount: BigInt(waves), laneCount: BigInt(lanes), takenCount: BigInt(taken) },
+        ...(memory && {
+          ...{ accessCount: BigInt(memory.accesses), byteCount: BigInt(memory.bytes) },
+          ...{ segmentCount: BigInt(memory.segments), cycleCount: BigInt(memory.cycles) },
+          conflictCount: BigInt(memory.conflicts),
+        }),
       });
     }
   }

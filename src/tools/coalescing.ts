@@ -1,6 +1,7 @@
 /**
  * Into how many pieces of memory the lanes of an access fall: one or two for neighbouring lanes, 64 at worst.
  */
+import { segmentCount } from '../base/wave-access.ts';
 import {
   defineTool,
   groupsOf,
@@ -35,14 +36,10 @@ export const coalescing = defineTool({
       const sums = traced.points.map(() => ({ accesses: 0, lanes: 0, segments: 0 }));
       for (const group of groupsOf(contents)) {
         const { point } = group[0]!;
-        const bytes = BigInt(traced.points[point]!.access.sizeBytes);
-        const touched = new Set<bigint>();
-        for (const { value } of group) {
-          for (let at = value / BigInt(segment); at <= (value + bytes - 1n) / BigInt(segment); at++) touched.add(at);
-        }
+        const addresses = group.map(({ value }) => Number(value));
         sums[point]!.accesses++;
         sums[point]!.lanes += group.length;
-        sums[point]!.segments += touched.size;
+        sums[point]!.segments += segmentCount(addresses, traced.points[point]!.access.sizeBytes, segment);
       }
       const rows = traced.points.map(({ instruction, access }, i) => {
         const { accesses, lanes, segments } = sums[i]!;

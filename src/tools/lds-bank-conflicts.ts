@@ -1,8 +1,5 @@
-/**
- * Cycles that accesses to the LDS take because lanes ask for different dwords of one bank. Banks have 4
- * bytes; in a cycle as many neighbouring lanes are served as the banks have room for, and those of equal
- * dwords together.
- */
+/** Cycles that accesses to the LDS take because lanes ask for different dwords of one bank. */
+import { ldsCycles } from '../base/wave-access.ts';
 import {
   defineTool,
   groupsOf,
@@ -16,32 +13,21 @@ import {
   traceSummary,
 } from '../instrument/index.ts';
 
-const BANK_BYTES = 4;
 /** Of Luthier's definition: 2^11 bytes count as a bank. */
 const LUTHIER_BANK_SHIFT = 11n;
 
 /** Cycles for one access of a wave, and how many it would take without conflicts. */
-export function bankCycles(
+export const bankCycles = (
   records: readonly Pick<TraceRecord, 'lane' | 'value'>[],
   sizeBytes: number,
   banks: number,
-): { readonly cycles: number; readonly needed: number } {
-  const lanes = Math.max(1, Math.floor((banks * BANK_BYTES) / Math.max(sizeBytes, BANK_BYTES)));
-  const groups = Map.groupBy(records, ({ lane }) => Math.floor(lane / lanes));
-  let cycles = 0;
-  for (const group of groups.values()) {
-    const byBank = new Map<bigint, Set<bigint>>();
-    for (const { value } of group) {
-      const last = (value + BigInt(sizeBytes) - 1n) / BigInt(BANK_BYTES);
-      for (let dword = value / BigInt(BANK_BYTES); dword <= last; dword++) {
-        const bank = dword % BigInt(banks);
-        byBank.set(bank, (byBank.get(bank) ?? new Set()).add(dword));
-      }
-    }
-    cycles += Math.max(...[...byBank.values()].map(({ size }) => size));
-  }
-  return { cycles, needed: groups.size };
-}
+): { readonly cycles: number; readonly needed: number } =>
+  ldsCycles(
+    records.map(({ lane }) => lane),
+    records.map(({ value }) => Number(value)),
+    sizeBytes,
+    banks,
+  );
 
 /** What Luthier's example counts: how many of its banks the lanes touch. */
 const luthierBanks = (records: readonly TraceRecord[]): number =>

@@ -6,7 +6,10 @@ import type { BundleTarget } from '../../profile/format/bundle.ts';
 import { BundleFile } from '../process/bundle-file.ts';
 import type { CountedDetails } from './hal-device.ts';
 
-/** IREE's families of data, and `instruction-counts` of our own; those without a value are not there. */
+/** With `instruction-counts`, what the device counts of each access, too. */
+const ACCESS_COUNTS = 'access-counts';
+
+/** IREE's families of data, and two of our own; those without a value are not there. */
 const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   'queue-events': 'queue-events',
   'host-execution': 'host-execution',
@@ -16,6 +19,7 @@ const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   'executable-metadata': 'always',
   counters: 'counters',
   'instruction-counts': 'instruction-counts',
+  [ACCESS_COUNTS]: 'instruction-counts',
   'executable-traces': undefined,
   'device-metrics': undefined,
   'command-region-events': undefined,
@@ -29,7 +33,7 @@ export const deviceProfilingOptions = (verbs = '') =>
       kind: 'text',
       placeholder: 'FAMILY[,FAMILY]',
       aliases: ['device_profiling_mode'],
-      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events, counters, instruction-counts`,
+      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events, counters, instruction-counts, access-counts`,
     },
     'device-profiling-output': {
       kind: 'text',
@@ -115,6 +119,7 @@ export function countedBy(options: DeviceProfilingOptions): CountedDetails {
   return {
     countsInstructions: data.includes('counters'),
     countsEachInstruction: data.includes('instruction-counts'),
+    countsEachAccess: namesOf(options['device-profiling-mode']).includes(ACCESS_COUNTS),
   };
 }
 
@@ -161,8 +166,7 @@ const FLUSH_INTERVAL_MS = 500;
 
 function familiesOf(text: string | undefined): ProfileData[] | undefined {
   if (text === undefined) return undefined;
-  return text.split(',').flatMap((name) => {
-    const family = name.trim();
+  const found = namesOf(text).flatMap((family) => {
     if (!Object.hasOwn(MODES, family)) {
       throw new WavewrightError('USAGE', `--device-profiling-mode: no family '${family}'`, {
         hint: `families: ${Object.keys(MODES).join(', ')}`,
@@ -172,4 +176,7 @@ function familiesOf(text: string | undefined): ProfileData[] | undefined {
     if (data === undefined) throw new WavewrightError('UNSUPPORTED', `profiles have no ${family}`);
     return data === 'always' ? [] : [data];
   });
+  return [...new Set(found)];
 }
+
+const namesOf = (mode: string | undefined): string[] => mode?.split(',').map((name) => name.trim()) ?? [];

@@ -2,10 +2,11 @@
  * What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all
  * threads of a device share.
  */
-import { assert } from '../../base/errors.ts';
+import { assert, WavewrightError } from '../../base/errors.ts';
 import { type HostClock, hostClock } from '../../base/host-clock.ts';
 import { type FaultCallback, HandlerTable } from '../handlers/handler-table.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
+import { AccessCounter } from '../machine/access-counter.ts';
 import { WaveFault } from '../machine/faults.ts';
 import { HostWork } from '../machine/host-work.ts';
 import { MAX_CLASSES } from '../machine/layout.ts';
@@ -97,6 +98,11 @@ export interface CoreOptions {
    * not compiled as a whole (T2) then.
    */
   readonly countsPcs?: boolean;
+  /**
+   * Default false. True: as `countsPcs`, and of each instruction what its lanes access, which makes accesses
+   * many times slower.
+   */
+  readonly countsAccesses?: boolean;
 }
 
 /** `now` is the time of this thread; the device's clock is 0 at `origin`. */
@@ -107,6 +113,12 @@ export interface CoreTime {
 
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
 export const CLOCK_FREQUENCY_HZ = 100_000_000;
+
+/** Throws UNSUPPORTED for a language that does not say what accesses are counted in. */
+function accessCounter({ processor, segmentBytes, sharedApertureHi, privateApertureHi }: FrontEnd): AccessCounter {
+  if (segmentBytes !== undefined) return new AccessCounter({ segmentBytes, sharedApertureHi, privateApertureHi });
+  throw new WavewrightError('UNSUPPORTED', `accesses are not counted on ${processor}`);
+}
 
 export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends SharedState = SharedState>
   implements Memories
@@ -152,7 +164,10 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.countsClasses = options.countsClasses ?? false;
     this.now = now;
     this.#origin = origin;
-    if (options.countsPcs) this.pcCounter = new PcCounter(state, (sizeBytes) => this.work.allocate(sizeBytes));
+    if (options.countsPcs || options.countsAccesses) {
+      const accesses = options.countsAccesses ? accessCounter(frontEnd) : undefined;
+      this.pcCounter = new PcCounter(state, (sizeBytes) => this.work.allocate(sizeBytes), accesses);
+    }
     const name = options.executor ?? 'jit';
     const kind = executors[name];
     this.#executorKind = kind;
@@ -193,6 +208,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
         isLowest: this.#compileThreshold !== undefined,
         countsClasses: this.countsClasses,
         countsPcs: this.pcCounter !== undefined,
+        accesses: this.pcCounter?.accesses,
       };
       table = new HandlerTable(this, this.spaces(waveSize), fault, options, this.work);
       this.#handlers.set(waveSize, table);
@@ -224,10 +240,10 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
    */
   clearCode(): void {
     const resumptions = [...this.holders].map((holder) => holder.leaveRecords());
+    this.pcCounter?.forgetCode();
     for (const executor of this.#executors.values()) executor.forgetCode();
     for (const cache of this.#caches.values()) cache.release();
     this.#caches.clear();
-    this.pcCounter?.forgetCode();
     this.work.forgetCode();
     if (this.work.hasManyHandlers) {
       for (const table of this.#handlers.values()) table.clear();

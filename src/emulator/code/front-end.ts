@@ -49,6 +49,8 @@ export interface FrontEnd {
    * waves stand name the instruction before.
    */
   readonly waitSizeBytes: number;
+  /** Pieces of global memory that accesses are counted by: bytes of a cache line. Without, they are not. */
+  readonly segmentBytes?: number;
   /** `mode`: the bits of `modeKeyBits`. */
   reader(waveSize: 32 | 64, mode: number): StepReader;
   /**

@@ -5,6 +5,7 @@
  * taken away when another one runs, and before code is forgotten.
  */
 import { popcount32 } from '../../ir/int-ops.ts';
+import { type AccessCounter, type AccessCounts, NO_ACCESSES, sumOfAccesses } from '../machine/access-counter.ts';
 import {
   COUNT_LANES,
   COUNT_TAKEN,
@@ -14,6 +15,7 @@ import {
   STATE_OFFSETS,
 } from '../machine/layout.ts';
 import type { SharedState } from '../machine/state-memory.ts';
+import { pcOf } from './record-pc.ts';
 
 /**
  * How often an instruction was executed, by waves, and by their lanes that EXEC had on at that time; `taken`:
@@ -23,6 +25,8 @@ export interface Executions {
   readonly waves: number;
   readonly lanes: number;
   readonly taken: number;
+  /** Where they are counted. */
+  readonly memory?: AccessCounts | undefined;
 }
 
 /** By the offset of the instruction in device memory. */
@@ -34,6 +38,7 @@ const BLOCK_SIZE_BYTES = 1 << 16;
 
 export class PcCounter {
   readonly #state: SharedState;
+  readonly accesses: AccessCounter | undefined;
   readonly #allocated: (sizeBytes: number) => void;
   /** Code offset to the address of its counts. */
   readonly #places = new Map<number, number>();
@@ -44,8 +49,9 @@ export class PcCounter {
   #end = 0;
   #owner: ExecutionCounts = new Map();
 
-  /** `allocated` is told what memory is taken. */
-  constructor(state: SharedState, allocated: (sizeBytes: number) => void) {
+  /** `allocated` is told what memory is taken; `accesses`: what counts accesses by records, if anything. */
+  constructor(state: SharedState, allocated: (sizeBytes: number) => void, accesses: AccessCounter | undefined) {
+    this.accesses = accesses;
     this.#state = state;
     this.#allocated = allocated;
   }
@@ -145,6 +151,9 @@ export class PcCounter {
   #settle(): void {
     for (const [offset, place] of this.#places) this.#move(place, [offset]);
     for (const [place, offsets] of this.#shared) this.#move(place, offsets);
+    for (const [record, memory] of this.accesses?.take() ?? []) {
+      addExecutions(this.#owner, pcOf(this.#state, record), { waves: 0, lanes: 0, taken: 0, memory });
+    }
   }
 
   #move(place: number, offsets: readonly number[]): void {
@@ -156,12 +165,16 @@ export class PcCounter {
   }
 }
 
-export function addExecutions(counts: ExecutionCounts, offset: number, { waves, lanes, taken }: Executions): void {
+export function addExecutions(counts: ExecutionCounts, offset: number, added: Executions): void {
+  const { waves, lanes, taken, memory } = added;
   const known = counts.get(offset);
   counts.set(offset, {
     waves: (known?.waves ?? 0) + waves,
     lanes: (known?.lanes ?? 0) + lanes,
     taken: (known?.taken ?? 0) + taken,
+    ...((memory ?? known?.memory) && {
+      memory: sumOfAccesses(known?.memory ?? NO_ACCESSES, memory ?? NO_ACCESSES),
+    }),
   });
 }
 
@@ -171,8 +184,8 @@ export function activeLanes(view: DataView, wave: number, waveSize: 32 | 64): nu
   return popcount32(view.getInt32(at, true)) + (waveSize === 64 ? popcount32(view.getInt32(at + 4, true)) : 0);
 }
 
-/** Of each instruction: offset, waves, lanes and taken branches, in words of 64 bits. */
-const ENTRY_WORDS = 4;
+/** Words of 64 bits of each instruction in a table. */
+const ENTRY_WORDS = 9;
 const ENTRY_SIZE_BYTES = 8 * ENTRY_WORDS;
 
 /** Counts as a thread leaves them to another one: a table in state memory, which the reader frees. */
@@ -186,17 +199,26 @@ export function writeCountTable(state: SharedState, counts: ExecutionCounts): Co
   if (counts.size === 0) return undefined;
   const address = state.allocate(counts.size * ENTRY_SIZE_BYTES);
   const table = new BigInt64Array(state.view.buffer, address, counts.size * ENTRY_WORDS);
-  table.set([...counts].flatMap(([offset, { waves, lanes, taken }]) => [offset, waves, lanes, taken].map(BigInt)));
+  const words = ([offset, { waves, lanes, taken, memory = NO_ACCESSES }]: [number, Executions]): number[] => {
+    const { accesses, bytes, segments, cycles, conflicts } = memory;
+    return [offset, waves, lanes, taken, accesses, bytes, segments, cycles, conflicts];
+  };
+  table.set([...counts].flatMap((each) => words(each).map(BigInt)));
   return { address, length: counts.size };
 }
 
 export function takeCountTable(state: SharedState, { address, length }: CountTable): ExecutionCounts {
   const table = Array.from(new BigInt64Array(state.view.buffer, address, length * ENTRY_WORDS), Number);
   state.free(address);
-  return new Map(
-    Array.from({ length }, (_, i) => {
-      const [offset, waves, lanes, taken] = table.slice(ENTRY_WORDS * i, ENTRY_WORDS * (i + 1));
-      return [offset!, { waves: waves!, lanes: lanes!, taken: taken! }];
-    }),
-  );
+  const counts: ExecutionCounts = new Map();
+  for (let at = 0; at < table.length; at += ENTRY_WORDS) {
+    // reason: an entry has as many words
+    const entry = table.slice(at, at + ENTRY_WORDS) as TableEntry;
+    const [offset, waves, lanes, taken, accesses, bytes, segments, cycles, conflicts] = entry;
+    const memory = accesses > 0 ? { accesses, bytes, segments, cycles, conflicts } : undefined;
+    counts.set(offset, { waves, lanes, taken, ...(memory && { memory }) });
+  }
+  return counts;
 }
+
+type TableEntry = [number, number, number, number, number, number, number, number, number];

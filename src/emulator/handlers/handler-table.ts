@@ -10,6 +10,7 @@ import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { type EmissionOptions, type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { emitPcCount } from '../lowering/pc-counts.ts';
+import type { AccessCounter } from '../machine/access-counter.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import type { HostWork } from '../machine/host-work.ts';
 import { weightOf } from '../machine/instruction-weight.ts';
@@ -46,6 +47,8 @@ export interface HandlerOptions {
   readonly countsClasses: boolean;
   /** The loop that calls handlers counts executions by pc. */
   readonly countsPcs: boolean;
+  /** What handlers tell of accesses, if anything. */
+  readonly accesses: AccessCounter | undefined;
 }
 
 export interface HandlerRequest extends HandlerMeaning {
@@ -103,15 +106,19 @@ export class HandlerTable {
     memories: Memories,
     spaces: AddressSpaces,
     fault: FaultCallback,
-    { isLowest, countsClasses, countsPcs }: HandlerOptions,
+    { isLowest, countsClasses, countsPcs, accesses }: HandlerOptions,
     work: HostWork,
   ) {
     this.#work = work;
     this.#pages = pagesOf(memories);
     this.#spaces = spaces;
-    this.#options = { isCompact: isLowest, countsClasses, countsPcs };
+    this.#options = { isCompact: isLowest, countsClasses, countsPcs, countsAccesses: accesses !== undefined };
     this.#imports = {
-      env: { state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault, ...softImports },
+      env: {
+        ...{ state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault },
+        ...softImports,
+        ...(accesses && { accessBegin: accesses.begin, accessChunk: accesses.chunk }),
+      },
     };
     const context = new ModuleContext(probeHost(), this.#pages);
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);

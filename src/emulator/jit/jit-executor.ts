@@ -171,6 +171,7 @@ export class JitExecutor implements Executor {
   #moduleOf(cache: CodeCache, blocks: readonly Block[], offset: number): CompiledModule | undefined {
     const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
     const countsPcs = this.#emulator.pcCounter !== undefined;
+    const countsAccesses = this.#emulator.pcCounter?.accesses !== undefined;
     const pages = pagesOf(this.#emulator);
     const spaces = this.#emulator.spaces(cache.waveSize);
     const { vertical } = this.#emulator;
@@ -180,11 +181,16 @@ export class JitExecutor implements Executor {
       pages,
       checksAccesses,
       vertical,
-      ...{ countsClasses, countsPcs },
+      ...{ countsClasses, countsPcs, countsAccesses },
     } as const;
     const name = `code ${offset.toString(16)}`;
     return compiledModule(blocks, options, () => {
-      const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses, countsPcs });
+      const context = new ModuleContext(probeHost(), pages, {
+        checksAccesses,
+        countsClasses,
+        countsPcs,
+        countsAccesses,
+      });
       try {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);
         const code = context.module.toBytes();
@@ -252,7 +258,7 @@ export class JitExecutor implements Executor {
     if (!shape) {
       const request = this.handlers.request(key);
       assert(request, () => `${key} has a handler`);
-      shape = shapeOf(request);
+      shape = shapeOf(request, this.#emulator.pcCounter?.accesses !== undefined);
       this.#shapes.set(key, shape);
     }
     return shape;

@@ -22,6 +22,7 @@ export interface CompileOptions {
   /** What is counted. */
   readonly countsClasses: boolean;
   readonly countsPcs: boolean;
+  readonly countsAccesses: boolean;
 }
 
 /** Machine code takes about 16 times as much. */
@@ -55,14 +56,14 @@ export function compiledModule(
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
 function keyOf(blocks: readonly Block[], options: CompileOptions): string {
-  const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs } = options;
+  const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs, countsAccesses } = options;
   const parts: (string | number)[] = [
     processor,
     pages.state,
     pages.device,
     `${checksAccesses}`,
     vertical,
-    `${countsClasses} ${countsPcs}`,
+    `${countsClasses} ${countsPcs} ${countsAccesses}`,
     ...Object.values(spaces),
   ];
   for (const { instructions, next, target } of blocks) {

@@ -8,6 +8,7 @@ import type { LeafOf, Type, Value, ValueOf } from '../../ir/types.ts';
 import { and, assign, operation, shl, shrU, sum, tee, zext64 } from '../../wasm/expression.ts';
 import type { Local } from '../../wasm/function.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
+import { emitAccessCount } from './access-counts.ts';
 import { type ChunkPlace, gatherRow, laneBytesOf, laneIdsOf, pushNibbleMask } from './chunk-place.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
@@ -280,21 +281,23 @@ export class LaneLowering {
     matrixResult: ({ leaf }) => this.#matrixResult(leaf.index),
     load: (value) => {
       const { e, spaces } = this.#state;
+      this.#count(value);
       const dwords = emitLoad(e, spaces, this.#access(), value.leaf, this.#arguments(value.args));
       this.#loaded.set(value, dwords);
       return [dwords[0]!];
     },
     loaded: ({ leaf, args }) => [this.#loaded.get(args[0]!)![leaf.index]!],
-    store: ({ leaf, args }) =>
-      emitStore(this.#state.e, this.#state.spaces, this.#access(), leaf, this.#arguments(args)),
-    atomic: ({ leaf, type, args }) =>
-      emitAtomic(
-        this.#state.e,
-        this.#state.spaces,
-        this.#access(),
-        { leaf, type: type as Type },
-        this.#arguments(args),
-      ),
+    store: (value) => {
+      const { e, spaces } = this.#state;
+      this.#count(value);
+      return emitStore(e, spaces, this.#access(), value.leaf, this.#arguments(value.args));
+    },
+    atomic: (value) => {
+      const { e, spaces } = this.#state;
+      const { leaf, type, args } = value;
+      this.#count(value);
+      return emitAtomic(e, spaces, this.#access(), { leaf, type: type as Type }, this.#arguments(args));
+    },
     setOperand: ({ leaf, args }) => this.#setLanes(leaf, args),
     const: 'never',
     param: 'never',
@@ -331,6 +334,12 @@ export class LaneLowering {
 
   #matrixResult(index: number): Lanes {
     return this.#matrix!.loadResult(index, this.#rowPointer, this.#chunk, this.#chunkOffset);
+  }
+
+  /** Counts an access by its number among those of the instruction. */
+  #count({ id, leaf, args }: ValueOf<'load' | 'store' | 'atomic'>): void {
+    const at = { ...this.#access(), chunkOffset: this.#chunkOffset };
+    emitAccessCount(this.#state.e, at, id, leaf, this.#arguments(args));
   }
 
   #access(): LaneAccess {

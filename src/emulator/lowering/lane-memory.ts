@@ -118,7 +118,11 @@ export function forEachLane(
 }
 
 /** Active lanes whose predicate is on, in a fresh local. */
-function pushActiveLanes(f: FunctionBuilder, at: LaneAccess, { predicate }: Access): Local {
+export function pushActiveLanes(
+  f: FunctionBuilder,
+  at: Pick<LaneAccess, 'nibble'>,
+  { predicate }: Pick<Access, 'predicate'>,
+): Local {
   const active = f.local('i32');
   f.get(at.nibble);
   if (predicate) {

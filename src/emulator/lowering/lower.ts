@@ -10,6 +10,7 @@ import { isMatrixProgram, type Program, type Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
 import type { OperandForm } from '../machine/operand-places.ts';
+import { emitAccessBegin, isLaneAccess } from './access-counts.ts';
 import { emitControl, isControl } from './control.ts';
 import { HandlerState } from './handler-state.ts';
 import { LaneLowering } from './lane-lowering.ts';
@@ -61,6 +62,7 @@ function emitPhases(state: HandlerState, program: Program): Value[] {
   const [before, perLane, after] = [inPhase('before'), inPhase('lanes'), inPhase('after')];
   const ballots = after.filter(({ leaf }) => leaf.kind === 'ballot');
   const isMatrix = isMatrixProgram(program);
+  if (perLane.some(isLaneAccess)) emitAccessBegin(state);
   if (!isMatrix && (perLane.length > 0 || ballots.length > 0)) loadExec(state);
   const lanes = new LaneLowering(
     state,

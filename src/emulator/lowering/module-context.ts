@@ -24,7 +24,7 @@ export const pagesOf = ({ state, memory }: Memories): MemoryPages => ({ state: s
 /** As the fields of `ModuleContext` say; without, nothing is counted and all is checked. */
 export type EmissionOptions = Partial<
   Pick<ModuleContext, 'checksAccesses' | 'isCompact' | 'countsClasses' | 'countsPcs'>
->;
+> & { readonly countsAccesses?: boolean };
 
 export class ModuleContext {
   readonly module = new ModuleBuilder();
@@ -40,6 +40,8 @@ export class ModuleContext {
   readonly countsClasses: boolean;
   /** Whether code counts executions by pc. */
   readonly countsPcs: boolean;
+  /** Where code counts what lanes access: the functions of `AccessCounter` that it calls. */
+  readonly accesses: { readonly begin: FunctionRef; readonly chunk: FunctionRef } | undefined;
   /** (record, wave, access code, lane, address low, address high): throws. */
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
@@ -64,6 +66,12 @@ export class ModuleContext {
     this.softFma32 = m.importFunction('env', 'softFma32', ['i32', 'i32', 'i32'], ['i32']);
     this.softFma64 = m.importFunction('env', 'softFma64', ['i64', 'i64', 'i64'], ['i64']);
     this.softFmaRounded64 = m.importFunction('env', 'softFmaRounded64', ['i64', 'i64', 'i64', 'i32'], ['i64']);
+    this.accesses = options.countsAccesses
+      ? {
+          begin: m.importFunction('env', 'accessBegin', ['i32'], []),
+          chunk: m.importFunction('env', 'accessChunk', new Array<'i32'>(11).fill('i32'), []),
+        }
+      : undefined;
     this.handlerType = m.type(['i32', 'i32'], ['i32']);
   }
 

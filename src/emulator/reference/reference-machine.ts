@@ -7,6 +7,7 @@ import type { EmulatorCore } from '../code/emulator-core.ts';
 import type { ObservedAccess, WatchedMachine } from '../code/watch.ts';
 import { privateByteOffset } from '../lowering/private-address.ts';
 import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../machine/access-codes.ts';
+import type { AccessCounter } from '../machine/access-counter.ts';
 import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
 import {
   EXIT_CODES,
@@ -83,6 +84,8 @@ export class ReferenceMachine implements WatchedMachine {
     this.#next = record + RECORD_SIZE_BYTES;
   }
 
+  /** By lane: accesses so far. */
+  readonly #accessCounts: number[] = [];
   /** Whether the instruction is a branch that was taken. */
   isTaken = false;
 
@@ -170,12 +173,21 @@ export class ReferenceMachine implements WatchedMachine {
   #translate(space: MemorySpace, access: AccessKind, sizeBytes: number, address: Evaluated, lane: number): Translated {
     const full = BigInt.asUintN(64, BigInt(address));
     const found = this.#find(space, access, sizeBytes, full, lane);
-    const { watch } = this.#emulator;
+    const { watch, pcCounter } = this.#emulator;
+    if (pcCounter?.accesses && lane >= 0) this.#count(pcCounter.accesses, space, sizeBytes, full, lane);
     if (watch) {
       const { base: place, space: resolved } = found;
       watch.accessed(this.#wave, { access, space: resolved, address: full, sizeBytes, lane, place });
     }
     return found;
+  }
+
+  /** Accesses of a lane follow each other in the order of the instruction. */
+  #count(accesses: AccessCounter, space: MemorySpace, sizeBytes: number, address: bigint, lane: number): void {
+    const index = this.#accessCounts[lane] ?? 0;
+    this.#accessCounts[lane] = index + 1;
+    const dwords = [Number(address & 0xffff_ffffn), Number(address >> 32n)] as const;
+    accesses.lane(index, { space, sizeBytes }, lane, dwords);
   }
 
   #find(space: MemorySpace, access: AccessKind, sizeBytes: number, full: bigint, lane: number): Translated {

@@ -51,6 +51,7 @@ export class DetailedCounts {
 
   /** Takes back what an instruction that did not run to its end was counted by. */
   faulted(fault: WaveFault, wave: number, uncounted: (fault: WaveFault, wave: number) => readonly number[]): void {
+    this.#core.pcCounter?.accesses?.discard();
     if (!isAccessFault(fault)) return;
     const { classes } = this;
     if (!classes && !this.#core.pcCounter) return;

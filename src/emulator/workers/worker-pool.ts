@@ -104,7 +104,7 @@ export class WorkerPool implements Grace {
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
     this.control = new ControlBlock(count);
-    const { executor, compileThreshold, checksAccesses, vertical, countsClasses, countsPcs } = options;
+    const { executor, compileThreshold, checksAccesses, vertical, countsClasses, countsPcs, countsAccesses } = options;
     const own = {
       ...(executor && { executor }),
       ...(compileThreshold !== undefined && { compileThreshold }),
@@ -112,6 +112,7 @@ export class WorkerPool implements Grace {
       ...(vertical !== undefined && { vertical }),
       ...(countsClasses !== undefined && { countsClasses }),
       ...(countsPcs !== undefined && { countsPcs }),
+      ...(countsAccesses !== undefined && { countsAccesses }),
     };
     const shared = {
       processor,

@@ -13,7 +13,13 @@ export interface DispatchCounter {
   readonly count: (statistics: DispatchStatistics) => number;
 }
 
-export type InstructionReader = (code: DataView, offset: number, waveSize: 32 | 64) => InstructionText | undefined;
+/** Reads single instructions of code for a GPU. */
+export interface InstructionReader {
+  /** What stands at an offset of code for waves of a size; undefined for what is no instruction. */
+  instructionAt(code: DataView, offset: number, waveSize: 32 | 64): InstructionText | undefined;
+  /** As `KernelCode.segmentBytes`. */
+  readonly segmentBytes: number;
+}
 
 /** A GPU that is not open yet. */
 export interface AgentSource {
@@ -23,11 +29,8 @@ export interface AgentSource {
   readonly name: string;
   /** Default: it counts nothing. */
   readonly counters?: readonly DispatchCounter[];
-  /**
-   * Where it counts the executions of each instruction: what stands at an offset of code for waves of a size.
-   * Undefined for what is no instruction.
-   */
-  readonly instructionAt?: InstructionReader;
+  /** Where it counts the executions of each instruction. */
+  readonly instructions?: InstructionReader;
   /**
    * Opens it for one logical device, which closes it. Its memory has addresses that no other GPU of the
    * provider has.

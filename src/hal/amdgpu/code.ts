@@ -31,16 +31,16 @@ export class AmdgpuCode implements ExecutableCode {
   readonly #executable: Executable;
   readonly #agents: readonly Agent[];
   readonly #runtime: Runtime;
-  readonly #instructionAt: InstructionReader | undefined;
+  readonly #instructions: InstructionReader | undefined;
 
   /** `agents`: at least one, of one ISA. */
   constructor(
     runtime: Runtime,
     executable: Executable,
     agents: readonly Agent[],
-    instructionAt: InstructionReader | undefined,
+    instructions: InstructionReader | undefined,
   ) {
-    this.#instructionAt = instructionAt;
+    this.#instructions = instructions;
     this.#runtime = runtime;
     this.#executable = executable;
     this.#agents = agents;
@@ -78,7 +78,7 @@ export class AmdgpuCode implements ExecutableCode {
   kernelCode(exportOrdinal: number, deviceOrdinal: number): AmdgpuKernelCode {
     const agent = this.#agent(deviceOrdinal);
     const loaded = this.#executable.loadedCodeObjects.filter((each) => each.agent === agent);
-    return new AmdgpuKernelCode(loaded, this.kernel(agent, exportOrdinal).wavefrontSize, this.#instructionAt);
+    return new AmdgpuKernelCode(loaded, this.kernel(agent, exportOrdinal).wavefrontSize, this.#instructions);
   }
 
   #agent(deviceOrdinal: number): Agent {
@@ -108,7 +108,7 @@ export function loadCode(
   runtime: Runtime,
   agents: readonly Agent[],
   { pieces, name, constants }: LoadRequest,
-  { instructionAt, ...container }: ContainerOptions & { readonly instructionAt?: InstructionReader | undefined },
+  { instructions, ...container }: ContainerOptions & { readonly instructions?: InstructionReader | undefined },
 ): AmdgpuCode {
   const target = parseTargetId(agents[0]!.requireDevice().properties.targetId);
   const executable = withHalStatus(() => runtime.createExecutable());
@@ -122,7 +122,7 @@ export function loadCode(
       for (const agent of agents) setConstants(runtime, executable, agent, constants);
       executable.freeze();
       for (const agent of agents) expectConstants(runtime, executable, agent, constants);
-      return new AmdgpuCode(runtime, executable, agents, instructionAt);
+      return new AmdgpuCode(runtime, executable, agents, instructions);
     });
   } catch (error) {
     executable[Symbol.dispose]();

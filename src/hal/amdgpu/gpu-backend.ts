@@ -56,7 +56,7 @@ const MAX_ROUNDS = 16;
 const MAX_SLICE_MS = 1;
 
 /** A GPU that was opened. */
-export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters' | 'instructionAt'> {
+export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters' | 'instructions'> {
   readonly device: Device;
 }
 
@@ -116,7 +116,7 @@ export class GpuBackend implements DeviceBackend {
   readonly countsInstructions: boolean;
   readonly #gpus: readonly OpenGpu[];
   readonly #runtime: Runtime;
-  readonly #instructionAt: InstructionReader | undefined;
+  readonly #instructions: InstructionReader | undefined;
   /** By GPU, then by heap. */
   readonly #pools: readonly (readonly MemoryPool[])[];
   readonly #options: GpuBackendOptions;
@@ -131,9 +131,9 @@ export class GpuBackend implements DeviceBackend {
   /** `gpus`: at least one, of one ISA; the backend closes them. Throws INCOMPATIBLE for `waits` they lack. */
   constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
     this.#gpus = gpus;
-    const [{ counters, instructionAt }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
-    this.#instructionAt = instructionAt;
-    this.countsInstructions = instructionAt !== undefined;
+    const [{ counters, instructions }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
+    this.#instructions = instructions;
+    this.countsInstructions = instructions !== undefined;
     if (counters !== undefined) this.counters = counters;
     this.#options = options;
     this.#waits = crossQueueStrategy(options.waits, gpus[0]!.device.properties.processor);
@@ -179,7 +179,7 @@ export class GpuBackend implements DeviceBackend {
   }
 
   load(request: LoadRequest): AmdgpuCode {
-    const options = { ...this.#options.container, instructionAt: this.#instructionAt };
+    const options = { ...this.#options.container, instructions: this.#instructions };
     return loadCode(this.#runtime, this.#runtime.gpuAgents, request, options);
   }
 

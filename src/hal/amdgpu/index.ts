@@ -10,7 +10,7 @@ import { GpuBackend, type GpuBackendOptions, type OpenGpu } from './gpu-backend.
 import { libraryImage } from './library/library-image.ts';
 import { WAIT_PARAMETER } from './order/wait-strategy.ts';
 
-export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
+export { type AgentProvider, type AgentSource, type InstructionReader, uuidOf } from './agents.ts';
 
 /** What stands behind the question mark of a URI. */
 const PARAMETERS = {
@@ -47,10 +47,10 @@ async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
   const gpus: OpenGpu[] = [];
   for (const source of sources) {
     const device = opened.adopt(await source.open(), (each) => each.close());
-    const { uuid, name, counters, instructionAt } = source;
+    const { uuid, name, counters, instructions } = source;
     const counted = {
       ...(counters !== undefined && { counters }),
-      ...(instructionAt !== undefined && { instructionAt }),
+      ...(instructions !== undefined && { instructions }),
     };
     gpus.push({ uuid, name, ...counted, device });
   }

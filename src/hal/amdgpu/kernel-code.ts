@@ -6,13 +6,15 @@ import type { InstructionReader } from './agents.ts';
 
 export class AmdgpuKernelCode implements KernelCode {
   readonly waveSize: 32 | 64;
+  readonly segmentBytes: number;
   readonly codeObjects: readonly PlacedCodeObject[];
   readonly #homes: readonly CodeFunctions[];
-  readonly #instructionAt: InstructionReader | undefined;
+  readonly #reader: InstructionReader | undefined;
 
-  constructor(loaded: readonly LoadedCodeObject[], waveSize: 32 | 64, instructionAt: InstructionReader | undefined) {
+  constructor(loaded: readonly LoadedCodeObject[], waveSize: 32 | 64, instructions: InstructionReader | undefined) {
     this.waveSize = waveSize;
-    this.#instructionAt = instructionAt;
+    this.#reader = instructions;
+    this.segmentBytes = instructions?.segmentBytes ?? 0;
     this.#homes = loaded.map((code) => new CodeFunctions(code));
     this.codeObjects = loaded.map(({ address, sizeBytes, loadDelta, storage }) => ({
       ...{ address, sizeBytes, loadDelta },
@@ -30,7 +32,7 @@ export class AmdgpuKernelCode implements KernelCode {
     const found: PlacedInstruction[] = [];
     const pcOf = (offset: number): bigint => code.address + BigInt(offset);
     for (let at = address; at < end; ) {
-      const instruction = this.#instructionAt?.(code.image, at, this.waveSize);
+      const instruction = this.#reader?.instructionAt(code.image, at, this.waveSize);
       // What is no instruction is data between them.
       at += instruction?.sizeBytes ?? DWORD_BYTES;
       if (instruction === undefined) continue;

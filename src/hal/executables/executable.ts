@@ -85,6 +85,8 @@ export interface PlacedInstruction extends Omit<InstructionText, 'target'> {
 /** Instructions of code that was loaded for a kernel. */
 export interface KernelCode {
   readonly waveSize: 32 | 64;
+  /** What global accesses are cut into when their segments are counted; 0: these are not. */
+  readonly segmentBytes: number;
   /** The code objects that are loaded with it. */
   readonly codeObjects: readonly PlacedCodeObject[];
   /**

@@ -27,6 +27,10 @@ export class AmdgpuFrontEnd implements FrontEnd {
     return this.target.processor;
   }
 
+  get segmentBytes(): number {
+    return this.target.cacheLineBytes;
+  }
+
   reader(waveSize: 32 | 64, mode: number): StepReader {
     return new AmdgpuStepReader(this.processor, waveSize, mode);
   }

@@ -2,6 +2,7 @@
 import type { Step } from '../../../ir/step.ts';
 import type { Program, Value } from '../../../ir/types.ts';
 import type { HandlerRequest } from '../../handlers/handler-table.ts';
+import { isLaneAccess } from '../../lowering/access-counts.ts';
 import { RESUMING } from '../../lowering/control.ts';
 import { liveValues } from '../../lowering/lower.ts';
 import { type OperandForm, registerOffset } from '../../machine/operand-places.ts';
@@ -42,12 +43,14 @@ const isWaveWrite = ({ leaf, lane }: Value): boolean => !lane && (leaf.kind === 
 
 export const isRelative = ({ kind }: OperandForm): boolean => kind === 'relative';
 
-export function shapeOf({ key, program, operands, classIndex }: HandlerRequest): Shape {
+/** `countsAccesses`: accesses of lanes are told of one by one, as handlers do. */
+export function shapeOf({ key, program, operands, classIndex }: HandlerRequest, countsAccesses = false): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
   const standsAlone =
     control === 'leave' ||
     operands.some(isRelative) ||
+    (countsAccesses && live.some(isLaneAccess)) ||
     live.some((value) => isWaveWrite(value) || ALONE.some((kind) => kind === value.leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
   return { key, program, operands, classIndex, live, control, resumes, standsAlone };
