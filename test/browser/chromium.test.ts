@@ -3,11 +3,16 @@
  * Nothing leaves this machine.
  */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { World } from '../../src/hal/conformance/cts.test-support.ts';
+import { suiteBodies } from '../../src/hal/conformance/cts-run.test-support.ts';
+import { createRegistry, SUBJECTS } from '../../src/hal/conformance/subject.test-support.ts';
+import type { HalExecutable } from '../../src/hal/index.ts';
+import { recorded } from '../../src/replay/execute/recorded-suite.test-support.ts';
 import type { PROGRAMS } from './programs.ts';
 import { build, serve } from './site.ts';
 
@@ -110,4 +115,46 @@ test('every benchmark kernel gives what its model does, compiled', { skip, timeo
   const found = (await inWorker(await open('isolated'), 'kernels')) as { differences: string[]; compiled: number };
   assert.deepEqual(found.differences, [], String(found));
   assert.ok(found.compiled > 0);
+});
+
+/** Bodies of the conformance suite on gfx90a, as files of the site. */
+async function recordSuite(groups: RegExp): Promise<number> {
+  const subject = SUBJECTS.find(({ name }) => name === 'gfx90a')!;
+  const site = path.join(directory, 'recordings');
+  mkdirSync(site, { recursive: true });
+  const names: string[] = [];
+  for (const { name, run, skip: reason } of suiteBodies(subject, groups)) {
+    if (reason) continue;
+    using registry = createRegistry();
+    const bytes = await recorded(registry, async (open) => {
+      const device = await open.open(subject.uri);
+      let loaded: HalExecutable | undefined;
+      const code = (): HalExecutable => {
+        loaded ??= device.load(subject.code());
+        return loaded;
+      };
+      const world = new World({ subject, registry: open, uri: subject.uri, device, code, isIndirect: true });
+      await run(world);
+      world.dispose();
+      await device.queue().barrier();
+    });
+    names.push(`${name}.ireereplay`);
+    writeFileSync(path.join(site, names.at(-1)!), bytes);
+  }
+  writeFileSync(path.join(site, 'names.json'), JSON.stringify(names));
+  return names.length;
+}
+
+test('recordings made on gfx90a are replayed in the browser with the same bytes', {
+  skip,
+  timeout: 600_000,
+}, async () => {
+  const count = await recordSuite(/^(?:Dispatch|CommandBuffer|QueueTransfer|Program|File)/);
+  assert.ok(count > 50, `${count} recordings`);
+  for (const runIn of [onPage, inWorker]) {
+    const found = await runIn(await open('isolated'), 'replays');
+    const { replays, compared, differences } = found as { replays: number; compared: number; differences: string[] };
+    assert.deepEqual([replays, differences], [2 * count, []], String(found));
+    assert.ok(compared > 2 * count);
+  }
 });

@@ -8,6 +8,7 @@ import { differenceFrom } from '../../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../src/bench/kernels.ts';
 import { ControlBlock } from '../../src/emulator/workers/control.ts';
 import type { WorkerSetup } from '../../src/emulator/workers/worker.ts';
+import { createHal, executeReplay, planReplay, readReplayFile } from '../../src/hal.ts';
 import {
   CodeObjectReader,
   createEmulatedDevice,
@@ -172,6 +173,28 @@ export const PROGRAMS = {
     } catch (error) {
       return String(error);
     }
+  },
+
+  /** Recordings that the test made: what is not as it was. */
+  async replays() {
+    const names = (await (await fetch('/dist/recordings/names.json')).json()) as string[]; // reason: the test wrote it
+    const differences: string[] = [];
+    let [operations, compared] = [0, 0];
+    for (const name of names) {
+      const bytes = await (await fetch(`/dist/recordings/${name}`)).arrayBuffer();
+      const plan = planReplay(readReplayFile(new Uint8Array(bytes), name));
+      for (const order of ['recorded', 'parallel'] as const) {
+        const hal = createHal();
+        const devices = [];
+        for (const { uri } of plan.devices) devices.push(await hal.open(uri!));
+        const outcome = await executeReplay(plan, devices, { order, verifies: true });
+        operations += outcome.operationCount;
+        compared += outcome.comparedCount;
+        differences.push(...outcome.differences.map(({ message }) => `${name}, ${order}: ${message}`));
+        hal[Symbol.dispose]();
+      }
+    }
+    return { replays: 2 * names.length, operations, compared, differences };
   },
 
   async parallelism() {

@@ -35,6 +35,8 @@ export type ReachedCallback = (failure: HalError | undefined) => void;
 export interface SemaphoreObserver {
   signalled(semaphore: Semaphore, value: number, operation: OperationInfo | undefined): void;
   failed(semaphore: Semaphore, failure: HalError, operation: OperationInfo | undefined): void;
+  /** The host knows where it stands: a wait for it has ended, or it was asked. */
+  known(): void;
 }
 
 export class Semaphore {
@@ -74,6 +76,7 @@ export class Semaphore {
 
   /** The value; throws the failure of one that failed. */
   query(): number {
+    this.observer?.known();
     if (this.#failure !== undefined) throw this.#failure;
     return this.#value;
   }
@@ -235,8 +238,9 @@ export function waitForAllSync(
   const deadline = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
   for (;;) {
     const failed = timepoints.find(({ semaphore }) => semaphore.failure !== undefined);
-    if (failed !== undefined) throw failed.semaphore.failure!;
     const open = timepoints.filter(({ isReached }) => !isReached);
+    if (failed !== undefined || open.length === 0) for (const { semaphore } of timepoints) semaphore.observer?.known();
+    if (failed !== undefined) throw failed.semaphore.failure!;
     if (open.length === 0) return;
     if (performance.now() >= deadline) throw deadlineExceeded(open, timeoutMs!);
     const loops = new Set(open.map(({ semaphore }) => semaphore.loop));
@@ -256,6 +260,7 @@ function wait(timepoints: readonly Timepoint[], mode: 'all' | 'any', options: Ho
   const end = (settle: () => void): void => {
     if (isOver) return;
     isOver = true;
+    for (const { semaphore } of timepoints) semaphore.observer?.known();
     settle();
     cleanUp.dispose();
   };

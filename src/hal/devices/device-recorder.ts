@@ -65,6 +65,8 @@ export interface CallRecorder {
   ended?(submission: Submission<unknown>, failure: HalError | undefined): void;
   /** The host looks at bytes. */
   seen?(held: HeldBytes): void;
+  /** The host knows of operations that have ended. */
+  known?(): void;
   /** Before all else: for what calls use that others made. */
   begin?(watch: HostWatch): void;
 }
@@ -126,6 +128,7 @@ export class HostWatch {
     if (made instanceof Submission) {
       this.#operations.add(made.info);
       const [end] = made.timepoints;
+      end.semaphore.observer = { signalled: () => {}, failed: () => {}, known: () => this.#recorder.known?.() };
       end.semaphore.onReached(end.value, (failure) => {
         this.views.refresh();
         this.#recorder.ended?.(made, failure);
@@ -146,6 +149,7 @@ export class HostWatch {
       failed: (_, failure, operation) => {
         if (!isOwn(operation)) this.tell('fail', semaphore, failure);
       },
+      known: () => this.#recorder.known?.(),
     };
   }
 

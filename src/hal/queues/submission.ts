@@ -107,7 +107,10 @@ export class Submission<Result = void> implements PromiseLike<Result>, HasTimepo
     onEnd?: ((value: Result) => Value | PromiseLike<Value>) | null,
     onFailed?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
   ): Promise<Value | Failure> {
-    if (this.#state === 'complete') return Promise.resolve(this.result).then(onEnd, onFailed);
+    if (this.#state === 'complete') {
+      this.#end?.observer?.known();
+      return Promise.resolve(this.result).then(onEnd, onFailed);
+    }
     const [end] = this.timepoints;
     return end.semaphore
       .wait(end.value)

@@ -191,6 +191,7 @@ export const OWN_CALLS: Readonly<Record<string, OwnCall<never>>> = {
   'note.operation_started': settled<{ readonly operation: number }>((run, _, { told }) => run.started(told.operation)),
   'note.operation_ended': (run, { ordinal }, { told }: Own<{ readonly operation: number; readonly status: number }>) =>
     run.toldEnd(ordinal, told.operation, told.status),
+  'note.host_waited': settled<object>(() => {}),
   'note.contents': (run, record, own: Own<Contents>) =>
     run.verifies ? settled(contents)(run, record, own) : undefined,
   'note.file_written': (run, record, own: Own<Contents & { readonly operation: number }>) =>

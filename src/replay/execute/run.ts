@@ -17,7 +17,7 @@ import { ReplayedThings } from './replayed-things.ts';
 /**
  * `recorded`: before each record all operations have ended that had ended there when it was recorded, or,
  * where the recording does not say, that were submitted before. `parallel`: only before what the host did or
- * saw; operations run side by side as far as their semaphores let them.
+ * saw, and where it waited; operations run side by side as far as their semaphores let them.
  */
 export const REPLAY_ORDERS = ['recorded', 'parallel'] as const;
 export type ReplayOrder = (typeof REPLAY_ORDERS)[number];

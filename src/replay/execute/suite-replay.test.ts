@@ -52,9 +52,11 @@ for (const [name, groups] of SUITES) {
         world.dispose();
         await device.queue().barrier();
       });
-      const outcome = await replayed(subject, bytes, { timeoutMs: 20_000 });
-      assert.deepEqual(outcome.differences, []);
-      assert.ok(outcome.comparedCount > 0);
+      for (const order of ['recorded', 'parallel'] as const) {
+        const outcome = await replayed(subject, bytes, { order, timeoutMs: 20_000 });
+        assert.deepEqual(outcome.differences, [], order);
+        assert.ok(outcome.comparedCount > 0);
+      }
     });
   }
 }

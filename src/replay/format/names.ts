@@ -84,6 +84,7 @@ export const OWN_NOTES = [
   'note.operation',
   'note.operation_started',
   'note.operation_ended',
+  'note.host_waited',
   'note.contents',
   'note.file_written',
   'note.released',

@@ -77,6 +77,8 @@ export class DeviceRecords implements CallRecorder {
   readonly #waiting = new Map<Submission<unknown>, number>();
   readonly #operations = new WeakMap<Submission<unknown>, number>();
   #watch: HostWatch | undefined;
+  /** Whether something has ended since the host was last known to know. */
+  #hasNews = false;
   #isOver = false;
 
   constructor(context: RecorderContext, device: LogicalDevice, uri: string) {
@@ -189,8 +191,16 @@ export class DeviceRecords implements CallRecorder {
     this.#context.writer.operation(operation, { deviceId, objectId: deviceId, objectType: 'device', status });
   }
 
+  /** What is submitted from now on may count on what has ended. */
+  known(): void {
+    if (!this.#hasNews) return;
+    this.#hasNews = false;
+    this.#own('note.host_waited', {});
+  }
+
   ended(submission: Submission<unknown>, failure: HalError | undefined): void {
     const operation = this.#operations.get(submission);
+    this.#hasNews = true;
     this.#own('note.operation_ended', { operation, status: failure?.statusValue ?? 0 });
   }
 
