@@ -1,10 +1,11 @@
 /**
- * Damaged recordings: each is read and dumped, and ends in nothing but a `WavewrightError`, within little
- * memory. `node test/fuzz/replay-files.ts 1000000 1` mutates a million files from seed 1 on.
+ * Damaged recordings: each is read, dumped and planned, and ends in nothing but a `WavewrightError`, within
+ * little memory. `node test/fuzz/replay-files.ts 1000000 1` mutates a million files from seed 1 on.
  */
 import { WavewrightError } from '../../src/base/errors.ts';
 import { seededIntegers } from '../../src/hal/core/random.ts';
 import { jsonLinesOf, textLinesOf } from '../../src/replay/dump/dump.ts';
+import { planReplay } from '../../src/replay/execute/plan.ts';
 import { allPayloads } from '../../src/replay/format/all-payloads.test-support.ts';
 import { readReplayFile } from '../../src/replay/format/file.ts';
 
@@ -43,7 +44,7 @@ export function mutateFiles(
   count: number,
   seed: number,
   files: readonly Uint8Array[] = Array.from({ length: 8 }, (_, i) => allPayloads(seed + i)),
-  use: (bytes: Uint8Array) => void = readAndDump,
+  use: (bytes: Uint8Array) => void = readAll,
 ): MutationResult {
   const random = seededIntegers(seed);
   const before = process.memoryUsage().rss;
@@ -63,10 +64,11 @@ export function mutateFiles(
   return { count, refused, grownBytes: most };
 }
 
-function readAndDump(bytes: Uint8Array): void {
+function readAll(bytes: Uint8Array): void {
   const file = readReplayFile(bytes);
   for (const _ of jsonLinesOf(file));
   for (const _ of textLinesOf(file));
+  planReplay(file);
 }
 
 if (import.meta.main) {

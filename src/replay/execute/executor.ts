@@ -6,7 +6,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { HalError, type LogicalDevice } from '../../hal/index.ts';
 import { CALLS } from './calls.ts';
 import { OWN_CALLS } from './own-calls.ts';
-import { ownOf, type RecordedDevice, type ReplayPlan, type ReplayStep } from './plan.ts';
+import type { RecordedDevice, ReplayPlan, ReplayStep } from './plan.ts';
 import { type ReplayOptions, type ReplayOutcome, ReplayRun } from './run.ts';
 
 /**
@@ -61,6 +61,6 @@ function step(run: ReplayRun, each: ReplayStep): Promise<void> | undefined {
   const result =
     own === undefined
       ? CALLS[name]?.(run, record, each.payload as never) // reason: of the layout of the operation
-      : own(run, record, ownOf<never>(run.plan.file, each)); // reason: each takes what its record tells
+      : own(run, record, each.payload as never); // reason: each takes what its record tells
   return result instanceof Promise ? result : undefined;
 }

@@ -2,9 +2,9 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { isSkipped, payloadOf, type ReplayFile, type ReplayRecord } from '../format/file.ts';
 import { OBJECT_TYPES, operationName, RECORD_TYPES } from '../format/names.ts';
-import type { PayloadOf } from '../format/payload-layout.ts';
-import { type OWN, PAYLOADS } from '../format/payloads.ts';
+import { OWN, PAYLOADS } from '../format/payloads.ts';
 import { PASSED_OVER, REPLAY_LAYOUTS } from './operations.ts';
+import { ownProblem } from './own-shapes.ts';
 
 export interface ReplayStep {
   readonly record: ReplayRecord;
@@ -56,9 +56,12 @@ export function planReplay(file: ReplayFile): ReplayPlan {
     const step = { record, name, payload: readPayload(file, record, name) };
     steps.push(step);
     if (name === 'object.device') places.set(record.objectId, devices.push({}) - 1);
-    if (name === 'note.device') devices[places.get(record.deviceId) ?? 0] = ownOf<RecordedDevice>(file, step).told;
+    if (name === 'note.device' && record.status === 0) {
+      // reason: its shape was checked
+      devices[places.get(record.deviceId) ?? 0] = (step.payload as OwnPayload<RecordedDevice>).told;
+    }
     // reason: the layout of scopes
-    if (name === 'replay.scope_begin') scopes.add((step.payload as { readonly name: string }).name);
+    if (name === 'replay.scope_begin' && record.status === 0) scopes.add((step.payload as { name: string }).name);
   }
   const hasEnds = steps.some(({ name }) => name === 'note.operation_ended');
   return { file, steps, devices, hasEnds, findings, scopes: [...scopes] };
@@ -86,21 +89,35 @@ function readPayload(file: ReplayFile, record: ReplayRecord, name: string): unkn
   if (record.status !== 0) return undefined;
   const layout = REPLAY_LAYOUTS.get(name);
   if (layout === undefined || layout === 'none') return undefined;
+  if (layout === OWN) return readOwn(file, record, name);
   if (layout !== 'any') return payloadOf(file, record, layout);
   const found = PAYLOADS.get(record.payloadType);
   return found && payloadOf(file, record, found);
 }
 
-/** What a record of ours tells, with its bytes. Throws BAD_INPUT for what is no JSON. */
-export function ownOf<Told>(
-  { name }: Pick<ReplayFile, 'name'>,
-  { payload, record }: ReplayStep,
-): { readonly told: Told; readonly data: Uint8Array } {
-  const { json, data } = payload as PayloadOf<typeof OWN>; // reason: the layout of these steps
+/** What a record of ours tells, with its bytes. */
+export interface OwnPayload<Told> {
+  readonly told: Told;
+  readonly data: Uint8Array;
+}
+
+function readOwn(file: ReplayFile, record: ReplayRecord, name: string): OwnPayload<unknown> {
+  const { json, data } = payloadOf(file, record, OWN);
+  const fail = (what: string): never => {
+    const place = { file: file.name, section: `record ${record.ordinal}`, offset: record.payloadOffset };
+    throw new WavewrightError('BAD_INPUT', `${name}: ${what}`, place);
+  };
+  const told = parsed(json);
+  if (told === undefined) fail('what it tells is no JSON');
+  const problem = ownProblem(name, told);
+  if (problem !== undefined) fail(problem);
+  return { told, data };
+}
+
+function parsed(json: string): unknown {
   try {
-    const told: unknown = JSON.parse(json);
-    if (typeof told === 'object' && told !== null) return { told: told as Told, data }; // reason: each is checked where it is used
-  } catch {}
-  const place = { file: name, section: `record ${record.ordinal}`, offset: record.payloadOffset };
-  throw new WavewrightError('BAD_INPUT', 'what it tells is no JSON object', place);
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }

@@ -9,6 +9,7 @@ import { type HalFile, type LogicalDevice, memoryFile } from '../../hal/index.ts
 import { openHalFile } from '../../hal/tooling/node-file.ts';
 import { MemoryFile } from '../format/all-payloads.test-support.ts';
 import { readReplayFile } from '../format/file.ts';
+import { operationName } from '../format/names.ts';
 import { ReplayRecorder } from '../record/recorder.ts';
 import type { RecorderOptions } from '../record/recorder-context.ts';
 import { executeReplay } from './executor.ts';
@@ -172,4 +173,21 @@ test('memory files are the same where their bytes are, and no replay writes to t
   const before = contents.slice();
   const { differences } = await replay(plan);
   assert.deepEqual([differences, contents], [[], before]);
+});
+
+test('what a record of ours tells is held against its shape', async () => {
+  const { file } = await record((device) => device.queue().hostCall({ call: () => {} }));
+  const host = file.records.find(({ operation }) => operationName(operation) === 'device.queue_host_call')!;
+  const text = '"queue":0';
+  for (const [other, what] of [
+    ['"queue":-', /device\.queue_host_call: what it tells is no JSON/],
+    ['"queue":[', /is no JSON/],
+    ['"quEue":0', /record \d+ at 0x[0-9a-f]+: device\.queue_host_call: 'queue' is undefined/],
+  ] as const) {
+    const payload = Uint8Array.from(host.payload);
+    const at = Buffer.from(payload).indexOf(text);
+    payload.set(Buffer.from(other), at);
+    const records = file.records.map((each) => (each === host ? { ...each, payload } : each));
+    assert.throws(() => planReplay({ ...file, records }), { code: 'BAD_INPUT', message: what });
+  }
 });
