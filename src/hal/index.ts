@@ -5,6 +5,9 @@ export {
   type AmdgpuDriverOptions,
   amdgpuDriver,
   type InstructionReader,
+  PacketProfile,
+  type PacketProfileOptions,
+  type PacketSink,
   uuidOf,
 } from './amdgpu/index.ts';
 export type { CounterInfo, DispatchedKernel, DispatchTimes, PcTally } from './backend/backend.ts';

@@ -110,6 +110,7 @@ async function deviceMaker(
     workers,
     countsClasses = false,
     countsPcs = false,
+    countsAccesses = false,
     memorySizeBytes = MAX_DEVICE_MEMORY_BYTES,
     findings,
   }: DeviceOptions,
@@ -120,7 +121,7 @@ async function deviceMaker(
     checkWaits: {},
     onMissedWait: ({ message }: { readonly message: string }) => findings.add(message),
   };
-  const how = { processor, countsClasses, countsPcs, memorySizeBytes, ...threads, ...check };
+  const how = { processor, countsClasses, countsPcs, countsAccesses, memorySizeBytes, ...threads, ...check };
   return (index) => createEmulatedDevice({ ...how, index });
 }
 

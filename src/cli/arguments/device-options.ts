@@ -11,6 +11,8 @@ export interface DeviceOptions {
   readonly countsClasses?: boolean;
   /** Whether an emulated device counts executions of each instruction. */
   readonly countsPcs?: boolean;
+  /** Whether it counts what lanes access, too. */
+  readonly countsAccesses?: boolean;
   /** What an emulated device checks, and who is told. */
   readonly findings?: Findings | undefined;
   /** A device that is open already, and is returned when it is the same. */

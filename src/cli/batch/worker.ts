@@ -13,6 +13,7 @@ import { isCudaName } from '../arguments/cuda-device.ts';
 import { loadEmulator } from '../arguments/device-name.ts';
 import { parseArguments } from '../arguments/options.ts';
 import { readInput } from '../process/input.ts';
+import { countsForProfile } from '../program/packet-profiling.ts';
 import { openProgram } from '../program/program-file.ts';
 import { RUN_GRAMMAR, runImage } from '../program/run-program.ts';
 import { reportError } from '../text/report.ts';
@@ -51,6 +52,8 @@ let kept:
       readonly workers: number | undefined;
       readonly stats: boolean;
       readonly memory: number;
+      /** What it counts for profiles. */
+      readonly counted: string;
     }
   | undefined;
 
@@ -85,14 +88,17 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   if (parsed.help) throw new WavewrightError('USAGE', 'it asks for help, which runs nothing');
   const { device: name, workers, stats, memory, check } = parsed.options;
   const findings = new Findings(check, context.stderr);
-  const fits = kept?.workers === workers && kept?.stats === stats && kept?.memory === memory && check === undefined;
+  const counts = countsForProfile(parsed.options);
+  const counted = Object.keys(counts).join();
+  const isSame = kept?.workers === workers && kept?.stats === stats && kept?.memory === memory;
+  const fits = isSame && kept?.counted === counted && check === undefined;
   const open = fits ? kept?.device : undefined;
-  const how = { workers, countsClasses: stats, memorySizeBytes: memory, findings };
+  const how = { workers, countsClasses: stats, memorySizeBytes: memory, findings, ...counts };
   if (runsOnGpu(test.image, name)) return await runApart(context, argv, parsed.options.timeout);
   const program = await openProgram(test.image, name, { ...how, open });
   const { device } = program;
   if (device !== kept?.device) kept?.device.close();
-  kept = { device, workers, stats, memory };
+  kept = { device, workers, stats, memory, counted };
   const status = await runImage(context, { options: parsed.options, args: parsed.operands, program });
   findings.expectNone();
   return status;

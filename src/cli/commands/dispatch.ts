@@ -12,6 +12,7 @@ import {
   type RunningKernel,
 } from '../../dispatch/dispatch.ts';
 import type { ExecutedInstruction } from '../../dispatch/executed-instructions.ts';
+import { observedBy } from '../../hsa/runtime/launch-observer.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
@@ -25,6 +26,8 @@ import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
+import { PACKET_PROFILING_OPTIONS } from '../program/device-profiling.ts';
+import { countsForProfile, openPacketProfile } from '../program/packet-profiling.ts';
 import { dispatchPtx, type PtxFiles, ptxFiles } from '../program/ptx-dispatch.ts';
 import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { medianOf } from '../text/median.ts';
@@ -84,6 +87,7 @@ const OPTIONS = {
   workers: WORKERS_OPTION,
   memory: MEMORY_OPTION,
   check: CHECK_OPTION,
+  ...PACKET_PROFILING_OPTIONS,
   format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
 } as const satisfies OptionTable;
 
@@ -158,6 +162,7 @@ async function runPtx(context: CommandContext, options: Options, launch: Launch,
       hook: options.hook !== undefined,
       check: options.check !== undefined,
       'pc-counts': options['pc-counts'],
+      'device-profiling-output': options['device-profiling-output'] !== undefined,
       cooperative: options.cooperative,
       'heap-size': options['heap-size'] !== undefined,
       'wave-size': options['wave-size'] !== undefined,
@@ -184,7 +189,11 @@ async function runCodeObjects(
   const { workers } = options;
   const images = imagesOf(linkFiles[0]!);
   const findings = new Findings(options.check, stderr);
-  const counts = { countsClasses: countsClasses(options), countsPcs: options['pc-counts'] };
+  const counts = {
+    countsClasses: countsClasses(options),
+    countsPcs: options['pc-counts'],
+    ...countsForProfile(options),
+  };
   const device = await openDevice(options.device, images, { workers, memorySizeBytes, findings, ...counts });
   using resources = new DisposableStack();
   resources.defer(() => device.close());
@@ -196,12 +205,13 @@ async function runCodeObjects(
   const waveSize = chosenWaveSize(options['wave-size']);
   const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
   const tools = await openTools(options.tool, options.hook);
+  const profile = await openPacketProfile(device, options, resources);
   const picked = pickLinkImages(linkFiles, target, wanted);
   const request: DispatchRequest = {
     ...launch,
     device,
     images: tools ? picked.map((image) => tools.instrument(image)) : picked,
-    observer: tools,
+    observer: profile && tools ? observedBy([tools, profile]) : (profile ?? tools),
     dynamicLdsSizeBytes: options['dynamic-lds'],
     ...(waveSize && { waveSize }),
     ...(options['no-constructors'] && { constructors: 'none' }),

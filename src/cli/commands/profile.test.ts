@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { countedKernels } from '../../profile/counted-kernels.ts';
+import { Profile } from '../../profile/profile.ts';
 import { runCommand } from '../run-command.test-support.ts';
 
 const VADD = path.resolve(import.meta.dirname, '../../../examples/kernels/vadd.gfx90a.co');
@@ -146,4 +148,37 @@ test('what is wrong is said', async () => {
   const unwritable = await run(`--device_profiling_output=${folder}/no/such`);
   assert.deepEqual([unwritable.status, /cannot be written \(ENOENT\)/.test(unwritable.stderr)], [3, true]);
   await failing(['hal', 'info', '--device-profiling-output=x'], 2, /option of hal run and hal benchmark/);
+});
+
+test('run and dispatch write profiles of their kernels, with counts of each instruction and access', async () => {
+  const output = path.join(folder, 'below.ireeprof');
+  const family = '--device_profiling_mode=dispatch-events,counters,access-counts';
+  const options = [`--device_profiling_output=${output}`, family];
+  const launch = [
+    '--grid=256',
+    '--workgroup=64',
+    '--arg=zero:1024',
+    '--arg=zero:1024',
+    '--arg=zero:1024',
+    '--arg=i32:256',
+  ];
+  assert.equal((await runCommand(['dispatch', VADD, ...launch, '--repeat=2', ...options])).status, 0);
+  const read = Profile.read(readFileSync(output));
+  const [kernel] = countedKernels(read);
+  assert.deepEqual([kernel!.key, kernel!.dispatchCount, kernel!.waveCount], ['vadd', 2n, 8n]);
+  const accesses = kernel!.instructions.flatMap(({ memory }) => memory ?? []);
+  assert.deepEqual(
+    accesses,
+    new Array(3).fill({ accesses: 8n, bytes: 2048n, segments: 16n, cycles: 0n, conflicts: 0n }),
+  );
+  const { stdout } = await profile('counter', output, '--filter=SQ_WAVES', '--format=jsonl');
+  assert.match(stdout, /"counter":"SQ_WAVES".*"sum":8/);
+  const program = path.resolve(VADD, '../../hello/hello.gfx90a.co');
+  assert.equal((await runCommand(['run', ...options, program])).status, 0);
+  assert.deepEqual(
+    countedKernels(Profile.read(readFileSync(output))).map(({ key }) => key),
+    ['_begin', '_start', '_end'],
+  );
+  const refused = await runCommand(['run', options[0]!, '--device_profiling_mode=queue-events', program]);
+  assert.match(refused.stderr, /packets of HSA queues tell nothing of queue-events/);
 });

@@ -1,5 +1,6 @@
 import { Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
+import { countsForProfile } from '../program/packet-profiling.ts';
 import { openProgram } from '../program/program-file.ts';
 import type { ProgramOptions } from '../program/program-options.ts';
 import { RUN_GRAMMAR, runImage } from '../program/run-program.ts';
@@ -30,6 +31,7 @@ async function runImageFile(
     workers: options.workers,
     memorySizeBytes: options.memory,
     countsClasses: options.stats,
+    ...countsForProfile(options),
     findings,
   });
   using resources = new DisposableStack();

@@ -27,13 +27,13 @@ const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
 };
 
 /** `verbs`: what descriptions begin with, where not all verbs of a command take the options. */
-export const deviceProfilingOptions = (verbs = '') =>
+const profileFileOptions = (verbs: string, families: string) =>
   ({
     'device-profiling-mode': {
       kind: 'text',
       placeholder: 'FAMILY[,FAMILY]',
       aliases: ['device_profiling_mode'],
-      description: `${verbs}what a profile holds: queue-events, device-queue-events, dispatch-events, host-execution, memory-events, counters, instruction-counts, access-counts`,
+      description: `${verbs}what a profile holds: ${families}`,
     },
     'device-profiling-output': {
       kind: 'text',
@@ -53,12 +53,28 @@ export const deviceProfilingOptions = (verbs = '') =>
       aliases: ['device_profiling_counter'],
       description: `${verbs}a counter of --device-profiling-mode=counters; without any, all`,
     },
+  }) as const;
+
+const KERNEL_FAMILIES = 'dispatch-events, counters, instruction-counts, access-counts';
+
+/** `verbs` as above. */
+export const deviceProfilingOptions = (verbs = '') =>
+  ({
+    ...profileFileOptions(
+      verbs,
+      `queue-events, device-queue-events, host-execution, memory-events, ${KERNEL_FAMILIES}`,
+    ),
     'print-device-statistics': {
       kind: 'flag',
       aliases: ['print_device_statistics'],
       description: `${verbs}prints durations of kernels and operations at the end, in place of a profile`,
     },
   }) as const;
+
+/** Of commands whose kernels are launched below the HAL (`packet-profiling.ts`). */
+export const PACKET_PROFILING_OPTIONS = profileFileOptions('', KERNEL_FAMILIES);
+
+export type ProfileFileOptions = Omit<DeviceProfilingOptions, 'print-device-statistics'>;
 
 export interface DeviceProfilingOptions {
   readonly 'device-profiling-mode'?: string | undefined;
@@ -114,7 +130,7 @@ export async function withProfile<T>(
 }
 
 /** What devices are to count of each kernel, which they do from the start or not at all. */
-export function countedBy(options: DeviceProfilingOptions): CountedDetails {
+export function countedBy(options: ProfileFileOptions): CountedDetails {
   const data = familiesOf(options['device-profiling-mode']) ?? [];
   return {
     countsInstructions: data.includes('counters'),
@@ -164,7 +180,8 @@ class BundleMemory implements BundleTarget, Disposable {
 const CAPACITY = 2 ** 20;
 const FLUSH_INTERVAL_MS = 500;
 
-function familiesOf(text: string | undefined): ProfileData[] | undefined {
+/** Throws USAGE for an unknown family, UNSUPPORTED for one that is not there. */
+export function familiesOf(text: string | undefined): ProfileData[] | undefined {
   if (text === undefined) return undefined;
   const found = namesOf(text).flatMap((family) => {
     if (!Object.hasOwn(MODES, family)) {

@@ -18,6 +18,7 @@ import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.ts';
 import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
 import { writeAll } from '../process/output.ts';
+import { PACKET_PROFILING_OPTIONS } from './device-profiling.ts';
 import { HOOK_OPTION, TOOL_OPTION } from './tool-options.ts';
 
 const { closeSync, existsSync, openSync, statSync } = process.getBuiltinModule('node:fs');
@@ -85,6 +86,7 @@ export const PROGRAM_OPTIONS = {
   'max-open-files': limit('N', 'files that the program may have open at once'),
   tool: TOOL_OPTION,
   hook: HOOK_OPTION,
+  ...PACKET_PROFILING_OPTIONS,
   'print-resource-usage': flag('registers, LDS, scratch and occupancy of each kernel, on stderr'),
   'trace-rpc': {
     ...text('FILE', 'each RPC conversation, decoded, on stderr or in FILE'),

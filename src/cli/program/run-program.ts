@@ -2,6 +2,7 @@
  * How `run` reads its arguments and runs a program; batches and the loaders of LLVM's names do so as well.
  */
 import { WavewrightError } from '../../base/errors.ts';
+import { observedBy } from '../../hsa/runtime/launch-observer.ts';
 import { runProgram } from '../../loader/program.ts';
 import { formatResources } from '../../loader/resource-usage.ts';
 import type { CommandContext } from '../arguments/command.ts';
@@ -9,6 +10,7 @@ import type { Grammar } from '../arguments/options.ts';
 import { Interruption } from '../process/interruption.ts';
 import { acquireMachineLock } from '../process/machine-lock.ts';
 import { formatStatistics } from '../text/statistics-text.ts';
+import { openPacketProfile } from './packet-profiling.ts';
 import type { ProgramFile } from './program-file.ts';
 import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from './program-options.ts';
 import { openTools, writeReports } from './tool-options.ts';
@@ -45,6 +47,8 @@ export async function runImage(context: CommandContext, run: ProgramRun): Promis
     context.stdout(formatInspection(await inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));
     return 0;
   }
+  const profile = await openPacketProfile(device, options, resources);
+  if (profile && !codeObject) throw new WavewrightError('UNSUPPORTED', 'profiles of PTX', { file: program.name });
   const { stderr } = context;
   const runWith = runOptions(options, context, resources);
   if (options.serialize) resources.use(await acquireMachineLock());
@@ -57,7 +61,7 @@ export async function runImage(context: CommandContext, run: ProgramRun): Promis
     device,
     name,
     args,
-    observer: tools,
+    observer: profile && tools ? observedBy([tools, profile]) : (profile ?? tools),
     ...(options['print-resource-usage'] && { onKernel: (kernel) => stderr(`${formatResources(kernel)}\n`) }),
   });
   if (options.stats) stderr(formatStatistics(result.statistics));

@@ -11,6 +11,7 @@ import { libraryImage } from './library/library-image.ts';
 import { WAIT_PARAMETER } from './order/wait-strategy.ts';
 
 export { type AgentProvider, type AgentSource, type InstructionReader, uuidOf } from './agents.ts';
+export { PacketProfile, type PacketProfileOptions, type PacketSink } from './packet-profile.ts';
 
 /** What stands behind the question mark of a URI. */
 const PARAMETERS = {

@@ -128,7 +128,10 @@ const LACKS: Readonly<Partial<Record<ProfileData, string>>> = {
 };
 
 /** Throws INVALID_ARGUMENT for a counter that the device does not have. */
-function chosenCounters({ counters }: ProfiledDevice, names: readonly string[] | undefined): readonly number[] {
+export function chosenCounters(
+  { counters }: Pick<ProfiledDevice, 'counters'>,
+  names: readonly string[] | undefined,
+): readonly number[] {
   if (names === undefined) return counters.map((_, index) => index);
   return names.map((name) => {
     const index = counters.findIndex((each) => each.name === name);

@@ -3,6 +3,7 @@ import type { Executable } from '../executables/executable.ts';
 import type { Agent } from '../objects/agent.ts';
 import { PACKET_TYPE } from '../objects/layouts.ts';
 import { decodeHeader } from '../queues/packet.ts';
+import type { FinishedPacket } from '../queues/packet-processor.ts';
 import type { Queue, QueueOptions } from '../queues/queue.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -14,6 +15,8 @@ export interface LaunchObserver {
    * and the sizes of its segments. Kernels that call constructors are not shown.
    */
   onLaunch(packet: DataView): void;
+  /** A packet is over. */
+  onPacket?(packet: FinishedPacket): void;
   /** All kernels are over; memory is still as they left it. */
   onFinished(): void;
 }
@@ -33,9 +36,13 @@ export function createSharedQueue(
   runtime: Runtime,
   agent: Agent,
   observers: () => Iterable<LaunchObserver>,
-  options?: QueueOptions,
+  options: QueueOptions = {},
 ): Queue {
-  const queue = runtime.createInterceptQueue(agent, options);
+  const onPacket: QueueOptions['onPacket'] = (packet, of) => {
+    options.onPacket?.(packet, of);
+    for (const observer of observers()) observer.onPacket?.(packet);
+  };
+  const queue = runtime.createInterceptQueue(agent, { ...options, onPacket });
   queue.register((packets, _index, write) => {
     for (const packet of packets) {
       const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
@@ -47,3 +54,19 @@ export function createSharedQueue(
   });
   return queue;
 }
+
+/** What several see, in their order. */
+export const observedBy = (observers: readonly LaunchObserver[]): LaunchObserver => ({
+  onLoaded: (...loaded) => {
+    for (const each of observers) each.onLoaded(...loaded);
+  },
+  onLaunch: (packet) => {
+    for (const each of observers) each.onLaunch(packet);
+  },
+  onPacket: (packet) => {
+    for (const each of observers) each.onPacket?.(packet);
+  },
+  onFinished: () => {
+    for (const each of observers) each.onFinished();
+  },
+});

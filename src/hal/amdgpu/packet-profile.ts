@@ -1,0 +1,157 @@
+/**
+ * Profiles of programs below the HAL: kernels in packets of HSA queues, as a session of a logical device
+ * tells of its own. Each packet is an operation of one queue.
+ */
+import { matchesGlob } from '../../base/glob.ts';
+import type { Device } from '../../device/device.ts';
+import type { Executable } from '../../hsa/executables/executable.ts';
+import type { Agent } from '../../hsa/objects/agent.ts';
+import type { FinishedPacket } from '../../hsa/queues/packet-processor.ts';
+import type { LaunchObserver } from '../../hsa/runtime/launch-observer.ts';
+import type { Runtime } from '../../hsa/runtime/runtime.ts';
+import type { CounterInfo, DispatchTimes } from '../backend/backend.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
+import type { ClockSample, DeviceDescription } from '../devices/device-description.ts';
+import { InstructionTally } from '../devices/instruction-tally.ts';
+import { chosenCounters, type ProfileChunk, type ProfileData, type ProfileEvent } from '../devices/profile-session.ts';
+import { type ExecutableExport, HalExecutable } from '../executables/executable.ts';
+import type { DispatchCounter, InstructionReader } from './agents.ts';
+import { AmdgpuCode } from './code.ts';
+
+/** As `ProfileSink`, at once. */
+export interface PacketSink {
+  begin(device: DeviceDescription, counters: readonly CounterInfo[]): void;
+  write(chunk: ProfileChunk): void;
+  end(): void;
+}
+
+export interface PacketProfileOptions {
+  readonly device: Device;
+  readonly sink: PacketSink;
+  /** Default: all that there is. */
+  readonly data?: readonly ProfileData[] | undefined;
+  /** What the device counts of each dispatch. */
+  readonly counters: readonly DispatchCounter[];
+  /** Names of those that are wanted. Default: all. */
+  readonly counterNames?: readonly string[] | undefined;
+  /** Names of the kernels that are told of: `*` stands for any characters. Default: all. */
+  readonly kernels?: string | undefined;
+  /** Where the device counts the executions of each instruction. */
+  readonly instructions?: InstructionReader | undefined;
+  /** Milliseconds of the host. */
+  readonly now: () => number;
+}
+
+/** What packets tell of. */
+const PACKET_DATA = ['dispatch-events', 'counters', 'instruction-counts'] as const satisfies readonly ProfileData[];
+const QUEUE = 'queue';
+/** Events that are kept before they are written. */
+const MAX_EVENTS = 4096;
+
+/** Observes the queues of a launcher; `onFinished` completes the profile. */
+export class PacketProfile implements LaunchObserver {
+  readonly #options: PacketProfileOptions;
+  readonly #data: readonly ProfileData[];
+  readonly #counterIndices: readonly number[];
+  readonly #instructions = new InstructionTally();
+  /** By the names of kernels. */
+  readonly #exports = new Map<string, ExecutableExport>();
+  #events: ProfileEvent[] = [];
+  #operationCount = 0;
+
+  /** Throws UNIMPLEMENTED for data that packets do not tell of, INVALID_ARGUMENT for an unknown counter. */
+  constructor(options: PacketProfileOptions) {
+    const { device, sink, data, counters, counterNames, instructions, now } = options;
+    this.#options = options;
+    const has = (each: ProfileData): boolean =>
+      PACKET_DATA.some((known) => known === each) && (each !== 'instruction-counts' || instructions !== undefined);
+    const missing = data?.find((each) => !has(each));
+    if (missing !== undefined) {
+      throw new HalError('UNIMPLEMENTED', `packets of HSA queues tell nothing of ${missing}`, {
+        hint: `there are ${PACKET_DATA.join(', ')}; a HAL device (wavewright hal) tells of queues and memory`,
+      });
+    }
+    this.#data = data ?? PACKET_DATA.filter(has);
+    this.#counterIndices = this.#data.includes('counters') ? chosenCounters({ counters }, counterNames) : [];
+    if (counterNames !== undefined && !this.#data.includes('counters'))
+      throw invalidArgument('counters without counters');
+    sink.begin(
+      describe(device),
+      this.#counterIndices.map((index) => counters[index]!),
+    );
+    this.#clock = () => {
+      const hostBeforeMs = now();
+      return { deviceTicks: device.clock(), hostBeforeMs, hostAfterMs: now() };
+    };
+    this.#write();
+  }
+
+  readonly #clock: () => ClockSample;
+
+  onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void {
+    // The launcher disposes the executable: nobody disposes this one.
+    const code = new AmdgpuCode(runtime, executable, [agent], this.#options.instructions);
+    const loaded = new HalExecutable(this, code);
+    for (const entry of Object.values(loaded.exports)) this.#exports.set(entry.name, entry);
+  }
+
+  onLaunch(): void {
+    // What a kernel did is known when it is over.
+  }
+
+  onPacket({ dispatch, kernel, gridSize, workgroupSize }: FinishedPacket): void {
+    const entry = kernel === undefined ? undefined : this.#exports.get(kernel);
+    if (dispatch === undefined || entry === undefined) return;
+    if (!matchesGlob(entry.name, this.#options.kernels ?? '*')) return;
+    const { statistics, startTicks, endTicks } = dispatch;
+    const { waves: waveCount, pcCounts: byPc } = statistics;
+    const times: DispatchTimes = {
+      operation: { id: ++this.#operationCount, kind: 'dispatch', queue: QUEUE },
+      deviceOrdinal: 0,
+      kernel: { entry, groups: groupsOf(gridSize, workgroupSize), workgroupSize },
+      ...{ startTicks, endTicks },
+      ...(byPc !== undefined && { instructions: { waveCount, byPc } }),
+    };
+    if (this.#data.includes('dispatch-events')) this.#events.push({ data: 'dispatch-events', ...times });
+    if (this.#data.includes('instruction-counts')) this.#instructions.add(times);
+    if (this.#data.includes('counters')) {
+      const counts = this.#counterIndices.map((index) => this.#options.counters[index]!.count(statistics));
+      this.#events.push({ data: 'counters', ...times, counts });
+    }
+    if (this.#events.length >= MAX_EVENTS) this.#write();
+  }
+
+  onFinished(): void {
+    this.#write();
+    this.#options.sink.end();
+  }
+
+  #write(): void {
+    const kernels = this.#instructions.take().map((kernel) => ({ data: 'instruction-counts', ...kernel }) as const);
+    const events = [...this.#events, ...kernels];
+    this.#events = [];
+    this.#options.sink.write({ events, droppedCount: 0, dropped: {}, clocks: [this.#clock()] });
+    for (const { entry } of kernels) entry.executable.release();
+  }
+}
+
+type Extent = readonly [number, number, number];
+
+const groupsOf = (grid: Extent, workgroup: Extent): Extent => {
+  const [x, y, z] = grid.map((size, i) => Math.ceil(size / Math.max(1, workgroup[i]!)));
+  return [x!, y!, z!];
+};
+
+function describe({ name, properties }: Device): DeviceDescription {
+  const info = {
+    uuid: '',
+    name,
+    formats: [properties.targetId, properties.processor],
+    computeUnitCount: properties.computeUnitCount,
+    maxWorkgroupSize: properties.maxWorkgroupSize,
+    memorySizeBytes: properties.memorySizeBytes,
+    clockFrequencyHz: properties.timestampFrequencyHz,
+    executes: true,
+  };
+  return { name, devices: [{ ...info, queues: [QUEUE] }], links: [], heaps: [] };
+}
