@@ -78,6 +78,16 @@ const EXPORTS = {
     const { perfettoTrace } = await import('../../profile/export/perfetto.ts');
     writeOutput(fileNamed(output), perfettoTrace(profile).bytes);
   },
+  collapsed: async (profile, output, stdout) => {
+    const { collapsedStacks } = await import('../../profile/export/stacks.ts');
+    const text = [...collapsedStacks(profile)].join('');
+    if (output === '-') stdout(text);
+    else writeOutput(output, new TextEncoder().encode(text));
+  },
+  pprof: async (profile, output) => {
+    const { pprofProfile } = await import('../../profile/export/stacks.ts');
+    writeOutput(fileNamed(output), pprofProfile(profile));
+  },
   sqlite: async (profile, output) => {
     const file = fileNamed(output);
     checkOutput(file);
@@ -86,7 +96,13 @@ const EXPORTS = {
     writeDatabase(profile, file);
   },
 } as const satisfies Readonly<Record<string, Export>>;
-const EXPORT_FORMATS = ['ireeperf-jsonl', 'perfetto', 'sqlite'] as const satisfies readonly (keyof typeof EXPORTS)[];
+const EXPORT_FORMATS = [
+  'ireeperf-jsonl',
+  'perfetto',
+  'sqlite',
+  'collapsed',
+  'pprof',
+] as const satisfies readonly (keyof typeof EXPORTS)[];
 
 function fileNamed(output: string, what = 'this format'): string {
   if (output !== '-') return output;
@@ -143,6 +159,8 @@ export const profile = defineCommand({
     'ireeperf-jsonl': 'JSON Lines with a row for each record of the file, schema version 15',
     perfetto: 'a trace that ui.perfetto.dev opens',
     sqlite: 'a database with a table for each type of record',
+    collapsed: 'a line for each executed instruction, with its stack, for flame graphs',
+    pprof: 'executed instructions for pprof, not compressed',
   },
   notes: [
     'html writes one page that needs no network: timeline, kernels, code, memory, statistics.',
