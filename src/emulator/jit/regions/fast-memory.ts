@@ -4,7 +4,21 @@
  * constants. What is not permitted or not plain goes to the slow body, which finds the lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import { and, assign, eqz, geU, laneOf, ne, operation, or, type Push, push, sum } from '../../../wasm/expression.ts';
+import {
+  and,
+  assign,
+  eq,
+  eqz,
+  geU,
+  laneOf,
+  ltU,
+  ne,
+  operation,
+  or,
+  type Push,
+  push,
+  sum,
+} from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
@@ -59,7 +73,8 @@ interface Opening {
   /** For the linear addresses; the first has that of the first lane. */
   readonly lanes: readonly Local[];
   readonly slow: BlockLabel;
-  readonly floor: Local | undefined;
+  /** Absent, or in all lanes what low words must not be below, or the addition carried. */
+  readonly floor: LaneArgument | undefined;
   /** High words, while they are not known to be those of device memory. */
   readonly high: LaneArgument | undefined;
 }
@@ -215,25 +230,30 @@ export class FastMemory {
   /** Emits an access for each pattern that it may meet. */
   #byPattern({ pattern }: Opened, group: AccessGroup, sizeBytes: number, each: (pattern: number) => void): void {
     const { f } = this.environment.state;
-    const patterns = [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group));
-    const emit = (index: number): void => {
-      const candidate = patterns[index];
-      if (candidate === undefined) {
-        each(GATHER);
-        return;
-      }
-      // Only dwords are contiguous; wider accesses of such a group take their lanes' addresses.
-      const own = candidate === CONTIGUOUS && sizeBytes !== 4 ? GATHER : candidate;
-      f.get(pattern!);
-      f.i32(candidate);
-      f.op('i32.eq');
-      f.if(
-        undefined,
-        () => each(own),
-        () => emit(index + 1),
-      );
-    };
-    emit(0);
+    const others = [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group));
+    const last = others.at(-1);
+    if (last === undefined) {
+      each(GATHER);
+      return;
+    }
+    // Only dwords are contiguous; wider accesses of such a group take their lanes' addresses.
+    const emit = (candidate: number): void => each(candidate === CONTIGUOUS && sizeBytes !== 4 ? GATHER : candidate);
+    push(f, eqz(pattern!));
+    f.if(
+      undefined,
+      () => each(GATHER),
+      () => {
+        if (others.length === 1) emit(last);
+        else {
+          push(f, eq(pattern!, CONTIGUOUS));
+          f.if(
+            undefined,
+            () => emit(CONTIGUOUS),
+            () => emit(BROADCAST),
+          );
+        }
+      },
+    );
   }
 
   /** Checks the access and what its group has in common; comes before `load` or `store`. */
@@ -289,27 +309,32 @@ export class FastMemory {
     // The high half says also in which space a flat address is.
     const { high: highPart, floor: floorPart } = group.parts;
     const high = highPart && (this.#checks || group.space === 'flat') ? address(highPart) : undefined;
-    const floor = floorPart && this.#checks ? address(floorPart).lanes[0]! : undefined;
+    const floor = floorPart && this.#checks ? address(floorPart) : undefined;
+    assert(!floor || (floor.scalar && high?.scalar), 'what an index is added to is of the wave');
     // The usual case costs one test: contiguous, and in the window.
     const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
-    if (high && !isWindowTestedLater) this.#checkHigh(high, low, floor, slow);
+    if (high && !isWindowTestedLater) this.#checkHigh(high, slow);
     const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     const opening: Opening = { group, low, pattern, lanes, slow, floor, high: isWindowTestedLater ? high : undefined };
-    assign(f, lanes[0]!, laneOf(low, 0));
+    for (const lane of [0, 3]) assign(f, lanes[lane]!, laneOf(low, lane));
     if (!mayBe(CONTIGUOUS, group)) this.#openOtherwise(opening);
     else {
-      this.#pushIsContiguous(opening);
+      this.#pushIfFar(lanes, 12, () => this.#pushIsContiguous(opening));
       f.if(
         undefined,
-        () => {
-          if (isWindowTestedLater && floor) this.#checkFloor(low, floor, slow);
-          this.#openTogether(opening, CONTIGUOUS, 12);
-        },
+        () => this.#openTogether(opening, CONTIGUOUS, 12),
         () => this.#openOtherwise(opening),
       );
     }
     return { pattern, lanes };
+  }
+
+  /** Pushes what `whole` does if the last lane's address is so far from the first one's, else 0. */
+  #pushIfFar([first, , , last]: readonly Local[], bytes: number, whole: () => void): void {
+    const { f } = this.environment.state;
+    push(f, eq(last!, bytes === 0 ? first! : sum(first!, bytes)));
+    f.if('i32', whole, () => f.i32(0));
   }
 
   /** Pushes whether the lanes' addresses follow each other, in the window where that is not known yet. */
@@ -324,14 +349,14 @@ export class FastMemory {
   /** All lanes at one address, or each where it likes. */
   #openOtherwise(opening: Opening): void {
     const { f } = this.environment.state;
-    const { group, low, lanes, high, floor, slow } = opening;
-    if (high) this.#checkHigh(high, low, floor, slow);
+    const { group, low, lanes, high, slow } = opening;
+    if (high) this.#checkHigh(high, slow);
     if (!mayBe(BROADCAST, group)) {
       this.#openGather(opening);
       return;
     }
     const others = operation('v128.xor', low, operation('i32x4.splat', lanes[0]!));
-    push(f, eqz(operation('v128.any_true', others)));
+    this.#pushIfFar(lanes, 0, () => push(f, eqz(operation('v128.any_true', others))));
     f.if(
       undefined,
       () => this.#openTogether(opening, BROADCAST, 0),
@@ -339,15 +364,16 @@ export class FastMemory {
     );
   }
 
-  #openGather({ group, low, pattern, lanes, slow }: Opening): void {
+  #openGather(opening: Opening): void {
+    const { group, low, pattern, lanes } = opening;
     const isLds = group.space === 'lds';
     assign(this.environment.state.f, pattern, GATHER);
     this.#setLanes(lanes, low, isLds);
-    if (!isLds && this.#checks) this.#checkGather(group, low, lanes, slow);
+    if (!isLds && this.#checks) this.#checkGather(opening);
   }
 
   /** `spanBytes`: from the first lane's address to the last one's. */
-  #openTogether({ group, low, pattern, lanes, slow }: Opening, found: number, spanBytes: number): void {
+  #openTogether({ group, low, pattern, lanes, floor, slow }: Opening, found: number, spanBytes: number): void {
     const { state, hoisted } = this.environment;
     const { f } = state;
     const isLds = group.space === 'lds';
@@ -358,25 +384,21 @@ export class FastMemory {
     if (needsLanes) this.#setLanes(lanes, low, isLds);
     else if (isLds) assign(f, first, sum(first, hoisted.base('lds')));
     if (isLds || !this.#checks) return;
+    if (floor) {
+      push(f, ltU(first, floor.scalar!));
+      f.brIf(slow);
+    }
     this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
     this.#refuseUnlessPermitted(group, slow);
   }
 
-  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: BlockLabel): void {
+  #checkHigh(high: LaneArgument, slow: BlockLabel): void {
     const { f, spaces } = this.environment.state;
     if (high.scalar) push(f, ne(high.scalar, spaces.windowHi));
     else {
       const outside = operation('v128.xor', high.lanes[0]!, this.environment.hoisted.window);
       push(f, operation('v128.any_true', outside));
     }
-    f.brIf(slow);
-    if (floor) this.#checkFloor(low, floor, slow);
-  }
-
-  /** The addition of the parts did not carry. */
-  #checkFloor(low: Local, floor: Local, slow: BlockLabel): void {
-    const { f } = this.environment.state;
-    push(f, operation('v128.any_true', operation('i32x4.lt_u', low, floor)));
     f.brIf(slow);
   }
 
@@ -389,15 +411,16 @@ export class FastMemory {
   }
 
   /** Permissions of every granule that the lanes touch first or last. */
-  #checkGather(group: AccessGroup, low: Local, lanes: readonly Local[], slow: BlockLabel): void {
+  #checkGather({ group, low, lanes, floor, slow }: Opening): void {
     const { f } = this.environment.state;
     const isOneDword = group.allDwords && group.max - group.min === 4 && (group.min & 3) === 0;
-    if (isOneDword) {
-      f.get(low);
-      f.i32(3);
-      f.op('i32x4.splat');
-      f.op('v128.and');
-      f.op('v128.any_true');
+    const unaligned = operation('v128.and', low, operation('i32x4.splat', 3));
+    const below = floor && operation('i32x4.lt_u', low, floor.lanes[0]!);
+    if (isOneDword || below) {
+      push(
+        f,
+        operation('v128.any_true', !isOneDword ? below! : below ? operation('v128.or', unaligned, below) : unaligned),
+      );
       f.brIf(slow);
     }
     lanes.forEach((address, lane) => {
