@@ -37,6 +37,10 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
     const { DISPATCH_COLUMNS, dispatchRows } = await import('../../profile/reports/dispatch.ts');
     return { rows: dispatchRows(profile, filter, withEvents), columns: DISPATCH_COLUMNS };
   },
+  explain: async (profile, { filter }) => {
+    const { EXPLAIN_COLUMNS, explainRows } = await import('../../profile/reports/explain.ts');
+    return { rows: explainRows(profile, filter), columns: EXPLAIN_COLUMNS };
+  },
   executable: async (profile, { filter }) => {
     const { EXECUTABLE_COLUMNS, executableRows } = await import('../../profile/reports/executable.ts');
     return { rows: executableRows(profile, filter), columns: EXECUTABLE_COLUMNS };

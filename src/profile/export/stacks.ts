@@ -28,7 +28,7 @@ function executedInstructions(profile: Profile): Executed[] {
 const functionName = ({ function: own }: CountedInstruction): string => own?.name ?? '(no function)';
 const instructionName = ({ address, text }: CountedInstruction): string => `${hex(address)} ${text}`.trim();
 
-/** A line for each instruction, `KERNEL;FUNCTION;FILE:LINE;INSTRUCTION COUNT`, as flamegraph.pl reads them. */
+/** Lines `KERNEL;FUNCTION;FILE:LINE;INSTRUCTION COUNT`, as flamegraph.pl reads them. */
 export function* collapsedStacks(profile: Profile): Generator<string> {
   for (const { kernel, instruction } of executedInstructions(profile)) {
     const { source, waves } = instruction;
