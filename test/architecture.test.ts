@@ -57,7 +57,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   hal: ['base', 'codeobject', 'linker', 'device', 'launch', 'hsa', 'printf'],
   'hal-drivers': ['base', 'codeobject', 'isa', 'device', 'hal', 'devices/emulated'],
   profile: ['base', 'hal'],
-  replay: ['base', 'hal'],
+  replay: ['base', 'hal', 'hsa'],
   report: ['base', 'flow', 'profile'],
 };
 
@@ -139,7 +139,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'loader/rpc': ['protocol', 'handlers', '.'],
   ptx: ['text', 'machine', 'rows', 'compile', '.'],
   profile: ['format', '.', 'reports', 'export'],
-  replay: ['format', 'dump', 'record', 'execute'],
+  replay: ['format', 'dump', 'record', 'launches', 'execute'],
   services: ['hostcall', '.'],
 };
 

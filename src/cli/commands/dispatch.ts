@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
@@ -27,6 +28,8 @@ import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
 import { PACKET_PROFILING_OPTIONS } from '../program/device-profiling.ts';
+import { deviceReplayOptions } from '../program/device-replay.ts';
+import { LaunchRecording } from '../program/launch-recording.ts';
 import { countsForProfile, openPacketProfile } from '../program/packet-profiling.ts';
 import { dispatchPtx, type PtxFiles, ptxFiles } from '../program/ptx-dispatch.ts';
 import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
@@ -50,6 +53,7 @@ const OPTIONS = {
     kind: 'flag',
     description: 'run no constructors before the first kernel, and no destructors after the last',
   },
+  'device-replay-output': deviceReplayOptions()['device-replay-output'],
   'heap-size': {
     kind: 'integer',
     placeholder: 'BYTES',
@@ -120,6 +124,9 @@ export const dispatch = defineCommand({
     };
     const files = names.map((name) => ({ name, bytes: readInput(name) }));
     const ptx = await ptxFiles(files, options.device, options.memory);
+    if (ptx && options['device-replay-output'] !== undefined) {
+      throw new WavewrightError('UNSUPPORTED', '--device_replay_output records code for AMD GPUs alone');
+    }
     if (ptx) await runPtx(context, options, launch, ptx);
     else await runCodeObjects(context, options, launch, files);
     return 0;
@@ -206,12 +213,15 @@ async function runCodeObjects(
   const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
   const tools = await openTools(options.tool, options.hook);
   const profile = await openPacketProfile(device, options, resources);
+  const recording = await LaunchRecording.open(options['device-replay-output'], tools !== undefined);
+  resources.use(recording);
+  const observed = [tools, profile, recording.recorder].filter((each) => each !== undefined);
   const picked = pickLinkImages(linkFiles, target, wanted);
   const request: DispatchRequest = {
     ...launch,
     device,
     images: tools ? picked.map((image) => tools.instrument(image)) : picked,
-    observer: profile && tools ? observedBy([tools, profile]) : (profile ?? tools),
+    observer: observed.length > 1 ? observedBy(observed) : observed[0],
     dynamicLdsSizeBytes: options['dynamic-lds'],
     ...(waveSize && { waveSize }),
     ...(options['no-constructors'] && { constructors: 'none' }),

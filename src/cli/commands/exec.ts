@@ -8,7 +8,9 @@ import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { openDeviceNamed, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { checkOutput, writeOutput } from '../process/output-file.ts';
+import { deviceReplayOptions } from '../program/device-replay.ts';
 import type { ExecTools } from '../program/exec-tools.ts';
+import { LaunchRecording } from '../program/launch-recording.ts';
 import { chooseTools, HOOK_OPTION, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { reportError } from '../text/report.ts';
 import { kernelRows, statisticsRow } from '../text/statistics-text.ts';
@@ -51,6 +53,7 @@ const OPTIONS = {
   tool: TOOL_OPTION,
   hook: HOOK_OPTION,
   check: CHECK_OPTION,
+  'device-replay-output': deviceReplayOptions()['device-replay-output'],
   stats: { kind: 'flag', description: 'print what each kernel of the program executed, and what was copied' },
   trace: {
     kind: 'text',
@@ -145,16 +148,23 @@ async function runWith(
     import('../../exec/application.ts'),
     openDeviceNamed(options.device, { workers: options.workers, countsClasses: options.stats, findings }),
   ]);
+  using recording = await LaunchRecording.open(options['device-replay-output'], tools !== undefined);
   await using devices = new DeviceProcess({
     linux: await LinuxCalls.load(),
     openDevice: open,
     gpuCount: options.devices,
     report: (error) => context.stderr(reportError(error, false).text),
-    observe: (processId) => ({
-      tools: tools?.open(),
-      ...(sums && { onPacket: (packet) => void (kernels.test(packet.kernel ?? '') && sums.add(packet)) }),
-      trace: traces?.open(processId),
-    }),
+    observe: (processId) => {
+      const recorded = recording.take();
+      return {
+        tools: tools?.open() ?? recorded,
+        onPacket: (packet) => {
+          if (recorded !== undefined && packet.dispatch !== undefined) recording.recorder?.onCompleted();
+          if (kernels.test(packet.kernel ?? '')) sums?.add(packet);
+        },
+        trace: traces?.open(processId),
+      };
+    },
   });
   await devices.start();
   const variables = application.applicationVariables(devices.name, context.env, options['hide-images']);

@@ -97,3 +97,37 @@ test('what differs is told with its record, and the status is 1', async () => {
     ],
   );
 });
+
+test('what dispatch runs is replayed without it, also as another command', async () => {
+  const file = path.join(folder, 'dispatch.ireereplay');
+  const [a, b] = ['a', 'b'].map((name) => path.join(folder, name)) as [string, string];
+  writeFileSync(
+    a,
+    Float32Array.from({ length: 64 }, (_, i) => i),
+  );
+  writeFileSync(
+    b,
+    Float32Array.from({ length: 64 }, (_, i) => 1 / (1 + i)),
+  );
+  const args = ['out:-:256', `in:${a}`, `in:${b}`, 'i32:64'].map((arg) => `--arg=${arg}`);
+  const launch = ['dispatch', path.join(KERNELS, 'vadd.gfx90a.co'), '--grid=64', '--workgroup=64', ...args];
+  const recorded = await runCommand(['replay', 'record', file, '--', ...launch, '--repeat=2']);
+  assert.equal(recorded.status, 0, recorded.stderr);
+  const verified = await runCommand(['replay', 'verify', file]);
+  assert.deepEqual(
+    [verified.status, verified.stdout],
+    [
+      0,
+      'recorded: 2 operations, 3 comparisons, no differences\nparallel: 2 operations, 3 comparisons, no differences\n',
+    ],
+  );
+  // The last bytes that are kept are what the kernel gave.
+  const kept = readFileSync(file);
+  assert.ok(kept.includes(recorded.bytes), 'the output is in the recording');
+  const other = `--replay_executable_substitution=all=${path.join(KERNELS, 'vadd.gfx1100.co')}`;
+  const moved = await runCommand(['replay', 'verify', file, '--device=amdgpu?target=gfx1100', other]);
+  assert.equal(moved.status, 0, moved.stdout + moved.stderr);
+  const tool = await runCommand([...launch, `--device_replay_output=${file}`, '--tool=instruction-count']);
+  assert.deepEqual([tool.status, /records code without --tool/.test(tool.stderr)], [2, true]);
+  assert.equal((await runCommand(['replay', 'record', file, '--', 'info'])).status, 2);
+});

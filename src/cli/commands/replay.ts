@@ -131,7 +131,7 @@ const usage = (what: string, hint = '`wavewright help replay` says what there is
   new WavewrightError('USAGE', what, { hint });
 
 /** Commands whose devices can be recorded, and the words before their options. */
-const RECORDED: Readonly<Record<string, number>> = { hal: 2, dispatch: 1 };
+const RECORDED: Readonly<Record<string, number>> = { hal: 2, dispatch: 1, exec: 1 };
 
 function record(runCommand: RunCommand, context: CommandContext, file: string, rest: readonly string[]) {
   const words = RECORDED[rest[0] ?? ''];

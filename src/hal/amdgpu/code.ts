@@ -145,7 +145,8 @@ function bytesOf(piece: unknown, name: string): Uint8Array {
   throw invalidArgument(`${name} is ${typeof piece}, expected the bytes of a code object`);
 }
 
-function exportOf(kernel: KernelSymbol): ExportInfo {
+/** What a kernel takes, as an export of the HAL. */
+export function exportOf(kernel: KernelSymbol): ExportInfo {
   const { metadata } = kernel;
   const args = metadata?.args.filter((each) => !isHiddenArgument(each)) ?? [];
   const parameters = args.map(parameterOf);
