@@ -75,7 +75,7 @@ export class Profile {
     for (const part of this.parts) {
       if (part.type !== 'chunk' || part.contentType !== layout.contentType) continue;
       counts.chunks++;
-      for (const _ of layout.decode(part.payload, part.payloadOffset)) counts.records++;
+      for (const _ of layout.places(part.payload, part.payloadOffset)) counts.records++;
     }
     return counts;
   }

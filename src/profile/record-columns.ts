@@ -82,9 +82,20 @@ export class RecordColumns {
     return values instanceof Uint32Array ? values : Uint32Array.from(values, Number);
   }
 
-  /** What the chunk of each record says. */
-  ofChunks(say: (chunk: Profile['parts'][number]) => number): Uint32Array {
-    const values = new Uint32Array(this.count);
+  /** What the chunk of each record says, where its records do not. */
+  ofChunks(name: 'physicalDeviceOrdinal' | 'queueOrdinal'): Uint32Array {
+    return this.#fill(new Uint32Array(this.count), (chunk) => chunk[name]);
+  }
+
+  /** As `ofChunks`. */
+  streamsOfChunks(): BigUint64Array {
+    return this.#fill(new BigUint64Array(this.count), ({ streamId }) => streamId);
+  }
+
+  #fill<Values extends { fill(value: Of, start: number, end: number): Values }, Of>(
+    values: Values,
+    say: (chunk: Profile['parts'][number]) => Of,
+  ): Values {
     let next = 0;
     for (const { of, places } of this.#chunks) {
       values.fill(say(of), next, next + places.length);

@@ -76,13 +76,6 @@ const FAMILIES: Readonly<Record<EventFamily, Family>> = {
   },
 };
 
-/** Chunks of dispatches say what other records say themselves. */
-const CHUNK_COLUMNS: Readonly<Record<string, (part: Profile['parts'][number]) => number>> = {
-  physicalDeviceOrdinal: (part) => part.physicalDeviceOrdinal,
-  queueOrdinal: (part) => part.queueOrdinal,
-  streamId: (part) => Number(part.streamId),
-};
-
 function tickTimes(profile: Profile, columns: RecordColumns, devices: Uint32Array): Times {
   const [start, end] = [columns.times('startTick'), columns.times('endTick')];
   return (row) => {
@@ -160,8 +153,9 @@ function load(profile: Profile, family: EventFamily, names: NameTable): LoadedFa
     const what = `${count} records of ${layout.contentType}: above the limit reportEvents = ${LIMITS.reportEvents}`;
     throw new WavewrightError('LIMIT_EXCEEDED', what, { file: profile.name });
   }
-  const ordinals = (column: string): Uint32Array =>
-    columns.names.includes(column) ? columns.ordinals(column) : columns.ofChunks(CHUNK_COLUMNS[column]!);
+  // Chunks of dispatches say what other records say themselves.
+  const ordinals = (column: 'physicalDeviceOrdinal' | 'queueOrdinal'): Uint32Array =>
+    columns.names.includes(column) ? columns.ordinals(column) : columns.ofChunks(column);
   const [devices, queues] = [ordinals('physicalDeviceOrdinal'), ordinals('queueOrdinal')];
   const [timesOf, nameOf] = [times(profile, columns, devices), name(profile, columns, devices)];
   const [starts, ends] = [new BigInt64Array(count), new BigInt64Array(count)];
@@ -213,10 +207,11 @@ function writeTable(loaded: LoadedFamily, base: bigint, writer: ColumnWriter, tr
     fields[column] = fieldOf(layout, column);
     add(column, columns.column(column));
   }
-  for (const [column, say] of Object.entries(CHUNK_COLUMNS)) {
+  const ofChunks = { physicalDeviceOrdinal: loaded.devices, queueOrdinal: loaded.queues };
+  for (const [column, values] of Object.entries({ ...ofChunks, streamId: columns.streamsOfChunks() })) {
     if (column in fields) continue;
     fields[column] = { label: snakeCase(column) };
-    add(column, columns.ofChunks(say));
+    add(column, values);
   }
   return { rowCount: order.length, columns: places, fields };
 }

@@ -56,7 +56,7 @@ function addRuns(
   const [starts, ends] = [columns.times(startName), columns.times(endName)];
   const [executables, exports] = [columns.times('executableId'), columns.ordinals('exportOrdinal')];
   const groups = [0, 1, 2].map((axis) => columns.ordinals(`workgroupCount.${axis}`));
-  const devices = layout === DISPATCH_EVENTS ? columns.ofChunks((part) => part.physicalDeviceOrdinal) : undefined;
+  const devices = layout === DISPATCH_EVENTS ? columns.ofChunks('physicalDeviceOrdinal') : undefined;
   for (let row = 0; row < columns.count; row++) {
     if (executables[row] === 0n || exports[row] === NO_ORDINAL) continue;
     const run = runsOf(runs, devices?.[row], executables[row]!, exports[row]!);
