@@ -5,7 +5,12 @@
 import { checkLimit } from '../base/limits.ts';
 import { type BasicBlock, basicBlocks, blockGraph, type Followed } from '../flow/blocks.ts';
 import { loopForest } from '../flow/loops.ts';
-import { type CountedInstruction, countedKernels, type KernelInstructions } from '../profile/counted-kernels.ts';
+import {
+  type AccessedMemory,
+  type CountedInstruction,
+  countedKernels,
+  type KernelInstructions,
+} from '../profile/counted-kernels.ts';
 import { INSTRUCTIONS } from '../profile/format/instruction-records.ts';
 import type { Profile } from '../profile/profile.ts';
 import type { KernelListing, ListedFunction, ListingCounts } from './report-data.ts';
@@ -27,7 +32,7 @@ export function kernelCode(profile: Profile, readSource: ReadSource = () => unde
 }
 
 function listing(
-  { key, executableId, exportOrdinal, waveSize, dispatchCount, instructions }: KernelInstructions,
+  { key, executableId, exportOrdinal, waveSize, segmentBytes, dispatchCount, instructions }: KernelInstructions,
   readSource: ReadSource,
 ): KernelListing {
   const files = [...new Set(instructions.flatMap(({ source }) => source?.file ?? []))];
@@ -48,18 +53,24 @@ function listing(
       const wanted = instructions.flatMap(({ source }) => (source?.file === name ? [source.line] : []));
       return { name, lines: sourceLines(readSource(name), new Set(wanted)) };
     }),
-    counts: countsOf(instructions),
+    counts: countsOf(instructions, segmentBytes),
   };
 }
 
-const countsOf = (instructions: readonly CountedInstruction[]): ListingCounts => ({
-  waves: instructions.map(({ waves }) => Number(waves)),
-  lanes: instructions.map(({ lanes }) => Number(lanes)),
-  taken: instructions.map(({ control, taken }) => (control === 'conditional' ? Number(taken) : null)),
-  bytes: instructions.map(() => null),
-  touched: instructions.map(() => null),
-  conflicts: instructions.map(() => null),
-});
+function countsOf(instructions: readonly CountedInstruction[], segmentBytes: number): ListingCounts {
+  /** Of accesses to global memory. */
+  const ofGlobal = (value: (memory: AccessedMemory) => number) =>
+    instructions.map(({ memory }) => (memory && memory.segments > 0n ? value(memory) : null));
+  return {
+    waves: instructions.map(({ waves }) => Number(waves)),
+    lanes: instructions.map(({ lanes }) => Number(lanes)),
+    taken: instructions.map(({ control, taken }) => (control === 'conditional' ? Number(taken) : null)),
+    bytes: ofGlobal(({ bytes }) => Number(bytes)),
+    touched: ofGlobal(({ segments }) => Number(segments) * segmentBytes),
+    cycles: instructions.map(({ memory }) => (memory && memory.cycles > 0n ? Number(memory.cycles) : null)),
+    conflicts: instructions.map(({ memory }) => (memory && memory.cycles > 0n ? Number(memory.conflicts) : null)),
+  };
+}
 
 function sourceLines(text: string | undefined, wanted: ReadonlySet<number>): Record<number, string> {
   const all = text?.split('\n') ?? [];

@@ -129,7 +129,8 @@ export interface ListingCounts {
   /** Of accesses to memory: bytes that lanes asked for, and those of the cache lines that they touched. */
   readonly bytes: readonly (number | null)[];
   readonly touched: readonly (number | null)[];
-  /** Cycles that accesses to LDS lost because lanes wanted the same bank. */
+  /** Of accesses to LDS: cycles that they took, and those of them that bank conflicts cost. */
+  readonly cycles: readonly (number | null)[];
   readonly conflicts: readonly (number | null)[];
 }
 

@@ -1,6 +1,7 @@
 /** Records of the instructions of a made-up kernel: a loop that loads well and stores badly. */
 import {
   COUNTED_KERNELS,
+  INSTRUCTION_COUNT_FLAG,
   INSTRUCTION_COUNTS,
   INSTRUCTIONS,
   NO_ADDRESS,
@@ -8,6 +9,7 @@ import {
 import { INSTRUCTION_CONTROLS, numberOf } from '../profile/format/names.ts';
 
 const WAVE_SIZE = 64;
+const SEGMENT_BYTES = 64;
 const WAVES = 16;
 const ROUNDS = 10;
 const FIRST_ADDRESS = 0x1900n;
@@ -20,7 +22,7 @@ const CODE = [
   { line: 4, text: 'v_add_u32_e32 v1, 1, v1', runs: ROUNDS },
   { line: 5, text: 'global_load_dword v2, v0, s[2:3]', runs: ROUNDS, segments: 4 },
   { line: 5, text: 's_waitcnt vmcnt(0)', runs: ROUNDS },
-  { line: 5, text: 'global_store_dword v3, v2, s[0:1]', runs: ROUNDS, segments: 64 },
+  { line: 5, text: 'global_store_dword v3, v2, s[0:1]', runs: ROUNDS, segments: 16 },
   { line: 4, text: 's_cmp_lt_i32 s6, 10', runs: ROUNDS },
   { line: 4, text: 's_cbranch_scc1 65529', runs: ROUNDS, target: 2 },
   { line: 7, text: 's_endpgm', runs: 1 },
@@ -55,14 +57,24 @@ export function sampleCode(exportOrdinal: number): Readonly<Record<string, reado
       ),
     });
   });
-  const counts = CODE.map(({ runs, target }: SampleInstruction, i) => {
+  const counts = CODE.map(({ runs, target, segments }: SampleInstruction, i) => {
     const waveCount = BigInt(WAVES * runs);
     const lanes = BigInt(i === STORE ? WAVE_SIZE / 4 : WAVE_SIZE);
     const takenCount = target === undefined ? 0n : BigInt(WAVES * (ROUNDS - 1));
-    const counts = { waveCount, laneCount: waveCount * lanes, takenCount };
+    const access = segments && {
+      ...{ flags: INSTRUCTION_COUNT_FLAG.memory, accessCount: waveCount, byteCount: waveCount * lanes * 4n },
+      segmentCount: waveCount * BigInt(segments),
+    };
+    const counts = { waveCount, laneCount: waveCount * lanes, takenCount, ...access };
     return INSTRUCTION_COUNTS.encode({ ...kernel, address: addressOf(i), ...counts });
   });
-  const counted = { ...kernel, waveSize: WAVE_SIZE, dispatchCount: 1n, waveCount: BigInt(WAVES) };
+  const counted = {
+    ...kernel,
+    waveSize: WAVE_SIZE,
+    segmentBytes: SEGMENT_BYTES,
+    dispatchCount: 1n,
+    waveCount: BigInt(WAVES),
+  };
   return {
     [INSTRUCTIONS.contentType]: instructions,
     [COUNTED_KERNELS.contentType]: [COUNTED_KERNELS.encode(counted)],

@@ -164,7 +164,7 @@ test('tables sort and are searched; the tabs are reached by keyboard', options, 
   await page.locator('[type=search]').press('Escape');
   await page.locator('[role=tab][aria-selected=true]').focus();
   await page.keyboard.press('ArrowRight');
-  assert.equal(await page.locator('[role=tab][aria-selected=true]').innerText(), 'Code');
+  await page.waitForSelector('[role=tab][aria-selected=true]:text("Code")');
   await page.keyboard.press('ArrowRight');
   await page.waitForSelector('.chart canvas');
   await page.close();
@@ -191,7 +191,14 @@ test('code is read by keyboard: lines, listing, graph and search show one place'
   await page.locator('[type=search]').fill('global_store');
   await page.locator('[type=search]').press('Enter');
   assert.deepEqual(await code.locator('.way-count').allTextContents(), ['16', '144'], 'ways of the branch');
-  assert.match(await selected.innerText(), /\s16\s+1914\s+global_store_dword/, 'lanes of the store');
+  assert.match(await selected.innerText(), /\s16\s+6\.3.%\s+1914\s+global_store_dword/, 'lanes of the store');
+  await page.locator('[type=search]').press('Escape');
+  await page.getByRole('button', { name: 'Uncoalesced' }).click();
+  assert.match(
+    await selected.innerText(),
+    /\s16\s+6\.3.%\s+1914\s+global_store/,
+    'of 16 lanes with 4 bytes each in 16 lines',
+  );
   await code.locator('.node').first().focus();
   await page.keyboard.press('Enter');
   assert.match(await selected.innerText(), /1900\s+s_load_dwordx4/);

@@ -95,4 +95,11 @@ test('a newcomer finds what docs/profiling.md says in the pages that its command
     /loop 2,64 instructions,× 4.096$/,
   );
   await picture(nbody, 'report-nbody');
+  const transposition = await open('transpose');
+  await transposition.getByRole('button', { name: 'Uncoalesced' }).click();
+  assert.match(await transposition.locator('.item.selected').innerText(), /3\.1.%\s+[\da-f]+\s+global_store_dword/);
+  const lines = await transposition.locator('#panel-code .data-table tbody tr').allInnerTexts();
+  assert.match(lines.find((line) => line.startsWith('transpose.cl:6'))!, /out\[column \* n \+ row\] = value;.*\s3\.1/s);
+  assert.match(lines.find((line) => line.startsWith('transpose.cl:5'))!, /float value = .*\s100/s);
+  await picture(transposition, 'report-transpose');
 });

@@ -12,6 +12,7 @@ export interface Measured {
   readonly taken: number | undefined;
   /** Of accesses to memory: bytes that lanes asked for by those of the cache lines that they touched. */
   readonly efficiency: number | undefined;
+  /** Of cycles that accesses to LDS took, the share that bank conflicts cost. */
   readonly conflicts: number | undefined;
 }
 
@@ -50,6 +51,7 @@ export class CodeMetrics {
     const { counts } = this.code;
     const waves = sumOf(counts.waves, rows) ?? 0;
     const lanes = sumOf(counts.lanes, rows) ?? 0;
+    const cycles = sumOf(counts.cycles, rows);
     const touched = sumOf(counts.touched, rows);
     const bytes = sumOf(counts.bytes, rows) ?? 0;
     return {
@@ -59,7 +61,7 @@ export class CodeMetrics {
       taken: sumOf(counts.taken, rows),
       // Lanes that ask for the same bytes ask for more than there are.
       efficiency: touched ? Math.min(1, bytes / touched) : undefined,
-      conflicts: sumOf(counts.conflicts, rows),
+      conflicts: cycles ? (sumOf(counts.conflicts, rows) ?? 0) / cycles : undefined,
     };
   }
 
@@ -132,12 +134,12 @@ const METRIC_COLUMNS: readonly MetricColumn[] = [
     heat: ({ efficiency }) => (efficiency === undefined ? 0 : 1 - Math.min(1, efficiency)),
   },
   {
-    title: 'LDS',
-    width: 60,
-    hint: 'Cycles lost to bank conflicts of LDS',
+    title: 'conflicts',
+    width: 78,
+    hint: 'Of the cycles of accesses to LDS, those lost to bank conflicts',
     value: ({ conflicts }) => conflicts,
-    text: ({ conflicts }) => textOf(conflicts, (value) => (value === 0 ? '' : countText(value))),
-    heat: ({ conflicts, waves }) => (conflicts && waves ? Math.min(1, conflicts / waves / 16) : 0),
+    text: ({ conflicts }) => textOf(conflicts, shareText),
+    heat: ({ conflicts = 0 }) => conflicts,
   },
 ];
 
