@@ -11,7 +11,8 @@ import { SRC_LITERAL } from '../../isa/amdgpu/encoding/formats.ts';
 import { type Instruction, wordsOf } from '../../isa/amdgpu/encoding/instruction.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
-import { isGetPc } from '../../lift/address-sequence.ts';
+import { isComputedWith } from '../../lift/address-arithmetic.ts';
+import { addressPairOf, isGetPc } from '../../lift/address-sequence.ts';
 import { functionSymbols, type LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { type CodeItem, Label } from './code-item.ts';
@@ -136,6 +137,7 @@ export class CodeSource {
   #findAddressUses(): void {
     for (const { getpc, low, high, target, isCode } of this.#lifted.addresses) {
       if (!low || !high || target === undefined || (isCode && !this.#functions.has(target))) continue;
+      if (isCode && this.#isComputedWith(high, addressPairOf(getpc)!)) continue;
       const [lowWords, highWords] = [withLiteral(low.instruction), withLiteral(high.instruction)];
       if (!lowWords || !highWords) continue;
       const from = new Label('base');
@@ -148,6 +150,27 @@ export class CodeSource {
       this.#addressUses.set(getpc.offset, { kind: 'base', label: from });
       this.#addressUses.set(low.offset, literal('low', lowWords)).set(high.offset, literal('high', highWords));
     }
+  }
+
+  /** Whether code computes with an address that a step completes in a pair of registers. */
+  #isComputedWith(step: AmdgpuStep, register: number): boolean {
+    const owner = this.#lifted.functionOf(step);
+    const block = owner?.blockOf(step);
+    return (
+      block !== undefined &&
+      isComputedWith({ owner: owner!, block, index: block.instructions.indexOf(step) + 1, register })
+    );
+  }
+
+  /** Whether a function that an instruction calls computes with the address behind the call. */
+  #returnsElsewhere(step: AmdgpuStep): boolean {
+    const site = step.control === 'call' ? this.#lifted.functionOf(step)?.siteOf(step) : undefined;
+    const register = site && addressPairOf(step);
+    if (register === undefined) return false;
+    return site!.callees.some((owner) => {
+      const block = owner.entryBlock;
+      return block !== undefined && isComputedWith({ owner, block, index: 0, register });
+    });
   }
 
   /** New code that is loaded apart has no distance to what stays: addresses of that are the old ones. */
@@ -199,6 +222,7 @@ export class CodeSource {
     if (step.target === undefined && instruction.labelTarget(offset) !== undefined) {
       return `'${instruction.name}' names a place in a way that is not supported`;
     }
+    if (this.#returnsElsewhere(step)) return `code computes with the address behind '${instruction.name}'`;
     if (this.#relocations.size === 0) return undefined;
     const literal = this.#literalRelocation(step);
     for (let at = offset; at < offset + sizeBytes; at += 4) {
