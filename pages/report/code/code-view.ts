@@ -9,7 +9,7 @@ import { Listing } from './listing.ts';
 import { CodeMetrics } from './metrics.ts';
 
 const NO_CODE =
-  'The profile has no counts of instructions. Families of --device_profiling_mode that count them: instruction-counts.';
+  'The profile has no counts of instructions: --device_profiling_mode=instruction-counts,access-counts makes some.';
 
 export class CodeView {
   readonly element = html('div', { class: 'code-view' });
