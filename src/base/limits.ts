@@ -58,6 +58,8 @@ export const LIMITS = {
   decompressedBytes: 2 ** 30,
   /** Records of one recording of a device (`.ireereplay`). */
   replayRecords: 2 ** 24,
+  /** Slots of one command buffer of a recording. */
+  replaySlots: 2 ** 16,
   /** Events of one family in the report of a profile. */
   reportEvents: 4_000_000,
   /** Instructions whose listings a report has. */

@@ -13,6 +13,8 @@ import { countedBy, deviceProfilingOptions, withProfile } from '../program/devic
 import { openHal } from '../program/hal-device.ts';
 import { benchmarkJson, benchmarkText, measureRepetitions } from '../text/hal-benchmark.ts';
 
+/** As `--gpus` of `hal`. */
+const MAX_GPUS = 8;
 const VERBS = ['record', 'run', 'verify', 'benchmark', 'dump'] as const;
 type Verb = (typeof VERBS)[number];
 
@@ -185,6 +187,8 @@ async function withDevices(
     openFile: (path) => openHalFile(path),
   };
   const gpus = Math.max(1, ...plan.devices.map(({ formats = [] }) => formats.length));
+  if (gpus > MAX_GPUS)
+    throw new WavewrightError('UNSUPPORTED', `a recording of ${gpus} GPUs, at most ${MAX_GPUS} are emulated`);
   await using registry = await openHal({ ...options, gpus }, undefined, countedBy(options));
   const open = () => Promise.all(plan.devices.map((each, i) => registry.open(uriOf(each, given?.[i]))));
   const replay = async (how: ReplayOptions = {}, devices?: readonly LogicalDevice[]) =>

@@ -1,5 +1,6 @@
 /** Command buffers of a recording, from their records. */
 import { WavewrightError } from '../../base/errors.ts';
+import { checkLimit } from '../../base/limits.ts';
 import { COMMAND_BUFFER_MODES, type CommandBuffer, type CommandRecorder, type LogicalDevice } from '../../hal/index.ts';
 import type { BufferRefRecord } from '../format/payload-kinds.ts';
 import type { PayloadOf } from '../format/payload-layout.ts';
@@ -47,6 +48,7 @@ export class ReplayedCommands {
     const [{ commands } = { commands: [] as Command[] }, open] = this.#blocks;
     if (open !== undefined) throw damaged('a command buffer that ends inside of a block');
     const { mode, bindingCapacity } = this.#payload;
+    checkLimit('replaySlots', bindingCapacity, {});
     const options = { slots: bindingCapacity, mode: COMMAND_BUFFER_MODES.ofBits(mode), label: this.#label };
     return device.record(options, (recorder) => {
       for (const command of commands) command(recorder);

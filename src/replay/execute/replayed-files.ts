@@ -118,9 +118,10 @@ export function replayedFile(payload: PayloadOf<typeof FILE_OBJECT>, options: Fi
   const { referenceType, reference, fileLength } = payload;
   switch (referenceType) {
     case FILE_REFERENCE.inline_bytes: {
-      const contents = new Uint8Array(Math.max(fileLength, reference.length));
-      contents.set(reference);
-      return new ReplayedFile(memoryFile(contents));
+      if (fileLength !== reference.length) {
+        throw new WavewrightError('BAD_INPUT', `a file of ${fileLength} bytes, of which ${reference.length} are there`);
+      }
+      return new ReplayedFile(memoryFile(reference.slice()));
     }
     case FILE_REFERENCE.captured_ranges:
       return new ReplayedFile(undefined);
