@@ -3,7 +3,7 @@
  * same (ROCm's tables of performance counters for MI200 and MI300); what it does not tell in this way
  * begins with WW_.
  */
-import type { DispatchStatistics } from '../device/statistics.ts';
+import type { DispatchStatistics, PcCount } from '../device/statistics.ts';
 import type { DispatchCounter } from '../hal/amdgpu/agents.ts';
 import type { InstructionClass } from '../isa/amdgpu/encoding/instruction-class.ts';
 
@@ -41,5 +41,37 @@ const BY_CLASS: readonly DispatchCounter[] = [
   ofClasses('WW_INSTS_OTHER', 'waits, barriers, s_nop, s_endpgm', 'other'),
 ];
 
-export const dispatchCounters = (countsClasses: boolean): readonly DispatchCounter[] =>
-  countsClasses ? [...ALWAYS, ...BY_CLASS] : ALWAYS;
+const ofPcs = (name: string, description: string, of: (count: PcCount) => number): DispatchCounter =>
+  counter(name, description, ({ pcCounts }) => {
+    let sum = 0;
+    for (const count of pcCounts?.values() ?? []) sum += of(count);
+    return sum;
+  });
+
+/** What GPUs count that count each instruction. */
+const BY_PC: readonly DispatchCounter[] = [
+  ofPcs('WW_LANES', 'active lanes of executed instructions', ({ lanes }) => lanes),
+  ofPcs('WW_BRANCHES_TAKEN', 'conditional branches that were taken, once for each wave', ({ taken }) => taken),
+];
+
+/** What those count that count accesses of lanes besides. */
+const BY_ACCESS: readonly DispatchCounter[] = [
+  ofPcs('WW_ACCESSES', 'accesses of waves to global memory and to the LDS', ({ memory }) => memory?.accesses ?? 0),
+  ofPcs('WW_BYTES', 'bytes that lanes asked for in these', ({ memory }) => memory?.bytes ?? 0),
+  ofPcs('WW_SEGMENTS', 'cache lines that accesses to global memory touched', ({ memory }) => memory?.segments ?? 0),
+  ofPcs('WW_LDS_CYCLES', 'cycles that accesses to the LDS take', ({ memory }) => memory?.cycles ?? 0),
+  ofPcs('SQ_LDS_BANK_CONFLICT', 'cycles of these that bank conflicts cost', ({ memory }) => memory?.conflicts ?? 0),
+];
+
+export interface CountedKinds {
+  readonly classes: boolean;
+  readonly instructions: boolean;
+  readonly accesses: boolean;
+}
+
+export const dispatchCounters = ({ classes, instructions, accesses }: CountedKinds): readonly DispatchCounter[] => [
+  ...ALWAYS,
+  ...(classes ? BY_CLASS : []),
+  ...(instructions ? BY_PC : []),
+  ...(accesses ? BY_ACCESS : []),
+];

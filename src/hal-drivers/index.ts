@@ -74,7 +74,11 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
         return {
           uuid: uuidOf(`emulated ${processor} ${index}`),
           name: `${processor} (emulated)`,
-          counters: dispatchCounters(countsInstructions),
+          counters: dispatchCounters({
+            classes: countsInstructions,
+            instructions: countsEachInstruction,
+            accesses: countsEachAccess,
+          }),
           ...(countsEachInstruction && { instructions: instructionReader(processor, countsEachAccess) }),
           open: () =>
             createEmulatedDevice({

@@ -171,8 +171,11 @@ test('run and dispatch write profiles of their kernels, with counts of each inst
     accesses,
     new Array(3).fill({ accesses: 8n, bytes: 2048n, segments: 16n, cycles: 0n, conflicts: 0n }),
   );
-  const { stdout } = await profile('counter', output, '--filter=SQ_WAVES', '--format=jsonl');
-  assert.match(stdout, /"counter":"SQ_WAVES".*"sum":8/);
+  const { stdout } = await profile('counter', output, '--format=jsonl');
+  const sums = { SQ_WAVES: 8, WW_LANES: 512 * 29, WW_SEGMENTS: 48, WW_BYTES: 3 * 2048, SQ_LDS_BANK_CONFLICT: 0 };
+  for (const [counter, sum] of Object.entries(sums)) {
+    assert.match(stdout, new RegExp(`"counter_group".*"counter":"${counter}".*"sum":${sum}\\b`));
+  }
   const program = path.resolve(VADD, '../../hello/hello.gfx90a.co');
   assert.equal((await runCommand(['run', ...options, program])).status, 0);
   assert.deepEqual(

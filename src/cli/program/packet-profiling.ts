@@ -49,7 +49,11 @@ export async function openPacketProfile(
     device,
     sink: new ProfileFileSink(bundle),
     ...{ data, counterNames, kernels },
-    counters: dispatchCounters(countsInstructions),
+    counters: dispatchCounters({
+      classes: countsInstructions,
+      instructions: countsEachInstruction,
+      accesses: countsEachAccess,
+    }),
     instructions: countsEachInstruction ? instructionReader(processor, countsEachAccess) : undefined,
     now: () => performance.now(),
   });
