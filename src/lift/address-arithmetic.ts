@@ -3,12 +3,14 @@
  * the place that it is meant for only if the address is the one that the code was written with.
  */
 import type { BasicBlock } from '../flow/blocks.ts';
+import type { FlowGraph } from '../flow/graph.ts';
 import type { LiveLanes } from '../flow/lane-words.ts';
 import { registerSet } from '../flow/steps.ts';
 import type { OpName } from '../ir/ops.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 
 interface Owner {
+  readonly graph: FlowGraph;
   liveBefore(step: AmdgpuStep): LiveLanes;
 }
 
@@ -23,25 +25,26 @@ export interface HeldAddress {
 /** Code uses addresses close to where it has them. */
 const MAX_STEPS = 256;
 
-/** Of what is moved to other registers no more is known. */
+/**
+ * Of what is moved to other registers no more is known, nor where ways come together: on others of these the
+ * registers may hold something else.
+ */
 export function isComputedWith({ owner, block: start, index, register }: HeldAddress): boolean {
   const bits = registerSet([{ file: 'scalar', first: register, dwords: 1 }]);
   const ways: (readonly [block: BasicBlock<AmdgpuStep>, from: number])[] = [[start, index]];
-  const met = new Set<BasicBlock<AmdgpuStep>>();
   let left = MAX_STEPS;
   for (const [block, from] of ways) {
     let isHeld = true;
     for (const step of block.instructions.slice(from)) {
       isHeld = (owner.liveBefore(step).active & bits) !== 0n;
-      if (!isHeld || left-- === 0) break;
+      if (!isHeld) break;
+      if (left-- === 0) return false;
       if (computes(step, register)) return true;
       isHeld = (registerSet(step.effects.writes) & bits) === 0n;
       if (!isHeld) break;
     }
     for (const way of isHeld ? [block.next, block.target] : []) {
-      if (!way || met.has(way)) continue;
-      met.add(way);
-      ways.push([way, 0]);
+      if (way && owner.graph.predecessors[way.index]!.length === 1) ways.push([way, 0]);
     }
   }
   return false;
