@@ -185,3 +185,21 @@ test('run and dispatch write profiles of their kernels, with counts of each inst
   const refused = await runCommand(['run', options[0]!, '--device_profiling_mode=queue-events', program]);
   assert.match(refused.stderr, /packets of HSA queues tell nothing of queue-events/);
 });
+
+test('diff puts kernels of two profiles side by side', async () => {
+  const files = [1, 3].map((repeat) => [repeat, path.join(folder, `repeat${repeat}.ireeprof`)] as const);
+  for (const [repeat, file] of files) {
+    const launch = ['--grid=256', '--workgroup=64', ...new Array<string>(3).fill('--arg=zero:1024'), '--arg=i32:256'];
+    const options = [`--device_profiling_output=${file}`, '--device_profiling_mode=dispatch-events,instruction-counts'];
+    assert.equal((await runCommand(['dispatch', VADD, ...launch, `--repeat=${repeat}`, ...options])).status, 0);
+  }
+  const [[, one], [, three]] = files as [(typeof files)[number], (typeof files)[number]]; // reason: two
+  const { stdout } = await profile('diff', one, three, '--format=jsonl');
+  const row = JSON.parse(stdout);
+  assert.deepEqual(
+    [row.key, row.dispatches_a, row.dispatches_b, row.instructions_a, row.instructions_b, row.instruction_ratio],
+    ['vadd', 1, 3, 116, 348, 3],
+  );
+  assert.match((await profile('diff', one)).stderr, /diff needs two profiles/);
+  assert.match((await profile('queue', one, three)).stderr, /queue takes one profile/);
+});

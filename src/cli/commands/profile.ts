@@ -63,7 +63,7 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
   },
   cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile) }),
 };
-const VERBS = [...Object.keys(REPORTS), 'export', 'html'];
+const VERBS = [...Object.keys(REPORTS), 'diff', 'export', 'html'];
 
 type Export = (profile: Profile, output: string, stdout: (text: string) => void) => Promise<void>;
 
@@ -130,7 +130,7 @@ async function writePage(profile: Profile, output: string, withSource: boolean):
 
 /** What is in a profile. */
 export const profile = defineCommand({
-  operands: { usage: `${VERBS.join('|')} FILE`, min: 2, max: 2 },
+  operands: { usage: `${VERBS.join('|')} FILE [FILE]`, min: 2, max: 3 },
   singleDash: true,
   options: {
     format: {
@@ -172,13 +172,16 @@ export const profile = defineCommand({
     'or a submission (queue).',
     'Example: wavewright hal run vadd.co ... --device-profiling-output=vadd.ireeprof && wavewright profile dispatch vadd.ireeprof',
   ],
-  async run({ stdout }, options, [verb, file]) {
+  async run({ stdout }, options, [verb, file, other]) {
     const { format, filter: glob, id, output } = options;
     if (!VERBS.includes(verb!)) throw usage(`unknown verb '${verb}'`, didYouMean(verb!, VERBS));
     const exportFormat = EXPORT_FORMATS.find((each) => each === format);
     if ((verb === 'export') !== (exportFormat !== undefined)) {
       const named = `--format=${EXPORT_FORMATS.join(', ')}`;
       throw usage(verb === 'export' ? `export needs one of ${named}` : `--format=${format} is one of export`);
+    }
+    if ((verb === 'diff') !== (other !== undefined)) {
+      throw usage(verb === 'diff' ? 'diff needs two profiles' : `${verb} takes one profile`);
     }
     const [{ Profile }, { jsonLines, textOf }] = await Promise.all([
       import('../../profile/profile.ts'),
@@ -193,8 +196,14 @@ export const profile = defineCommand({
       await EXPORTS[exportFormat](read, output, stdout);
       return 0;
     }
-    const makeReport = REPORTS[verb!]!;
     const filter = { glob, id: id === undefined ? undefined : BigInt(id) };
+    if (other !== undefined) {
+      const { DIFF_COLUMNS, diffRows } = await import('../../profile/reports/diff.ts');
+      const compared = diffRows(read, Profile.read(readInput(other, 'a profile'), other), filter);
+      stdout(format === 'jsonl' ? jsonLines(compared) : textOf(compared, DIFF_COLUMNS));
+      return 0;
+    }
+    const makeReport = REPORTS[verb!]!;
     const {
       rows,
       columns = {},
