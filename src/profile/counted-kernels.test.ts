@@ -20,7 +20,7 @@ const ROUNDS = `
   s_branch .Lloop
 .Lend:`;
 
-test('each instruction is counted by waves and lanes, in code that stands in the file', async () => {
+async function twice(): Promise<Uint8Array> {
   await using hal = createHal({ clock: 'counted', countsEachInstruction: true });
   const device = await hal.open('amdgpu?target=gfx90a');
   const target = new MemoryTarget();
@@ -34,7 +34,13 @@ test('each instruction is counted by waves and lanes, in code that stands in the
     await device.queue().dispatch(rounds);
   }
   await session.end();
-  const profile = Profile.read(target.bytes);
+  return target.bytes;
+}
+
+test('each instruction is counted by waves and lanes, in code that stands in the file', async () => {
+  const file = await twice();
+  assert.deepEqual(await twice(), file, 'the same program has the same profile');
+  const profile = Profile.read(file);
   const [kernel, ...others] = countedKernels(profile);
   assert.deepEqual([kernel!.key, kernel!.waveSize, kernel!.dispatchCount, kernel!.waveCount], ['rounds', 64, 2n, 6n]);
   assert.equal(others.length, 0);
