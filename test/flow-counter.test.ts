@@ -8,6 +8,14 @@ import { type KernelSource, PROCESSORS, runWithTool } from './tool-points.test-s
 
 /** Each is a kernel; `EXEC` and the like stand for what masks are called on the target. */
 const SOURCES: Readonly<Record<string, KernelSource>> = {
+  'more counters than the offset of an instruction reaches': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  s_mov_b32 s4, 0x5a3c96f1
+${Array.from({ length: 300 }, (_, i) => `  s_bitcmp1_b32 s4, ${i % 32}\n  s_cbranch_scc0 skip${i}\n  v_add_u32_e32 v1, 1, v1\nskip${i}:`).join('\n')}
+  store
+  end`,
+  },
   'a loop whose turns end in two places': {
     body: `
   s_mov_b32 s4, 0

@@ -1,5 +1,4 @@
 /** Code of counters in registers: what counts at a point, and what adds all to memory where a wave ends. */
-import { assert } from '../../base/errors.ts';
 import { atomicScope } from '../dsl/global-memory.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
 import { high, low, PayloadBuilder } from '../machine/payload-builder.ts';
@@ -129,14 +128,19 @@ const MOST_OFFSET_BYTES = 2047;
 
 function flush(b: PayloadBuilder, { symbol, rows, vectors }: CountersToFlush): Payload {
   const address = b.scalar(2);
-  b.emit`s_mov_b32 ${low(address)}, ${{ half: 'low', symbol, addend: 0 }}`;
-  b.emit`s_mov_b32 ${high(address)}, ${{ half: 'high', symbol, addend: 0 }}`;
+  let base = 0;
+  const setBase = (addend: number): void => {
+    base = addend;
+    b.emit`s_mov_b32 ${low(address)}, ${{ half: 'low', symbol, addend }}`;
+    b.emit`s_mov_b32 ${high(address)}, ${{ half: 'high', symbol, addend }}`;
+  };
+  setBase(0);
   b.otherLanes = 'any';
   const [lane, value] = [b.vector(), b.vector(2)];
   let index = 0;
   const add = (data: VirtualRegister | string, count: number): void => {
-    const bytes = index * COUNTER_BYTES;
-    assert(bytes <= MOST_OFFSET_BYTES, () => `${index} counters fit into registers`);
+    if (index * COUNTER_BYTES - base > MOST_OFFSET_BYTES) setBase(index * COUNTER_BYTES);
+    const bytes = index * COUNTER_BYTES - base;
     const suffix = `${bytes > 0 ? ` offset:${bytes}` : ''}${atomicScope(b.code.target)}`;
     b.emit`global_atomic_add_x2 ${lane}, ${data}, ${address}${suffix}`;
     index += count;
