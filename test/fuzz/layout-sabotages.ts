@@ -70,7 +70,7 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
     ['where literals are', 'const address = this.#at - DWORD_BYTES;', 'const address = this.#at;', layOut('literals')],
   ]),
   ...inFile('composing', 'compose', [
-    ['clauses are glued', 'edits[i]!, i < clauseEnd);', 'edits[i]!, false);', farBranches],
+    ['clauses are glued', 'edit, i < clauseEnd);', 'edit, false);', farBranches],
     [
       'code that runs into an entry',
       'before?.next === blocks[index] && comesBack(last)',
@@ -131,7 +131,12 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
   ...inFile('movable code', 'movable-code', [
     ['blocks stay together', 'groups.join(block.index, next.index);', 'groups.of(next.index);', movable()],
     ['callees go along', '[block.next, block.target, called]', '[block.next, block.target]', movable()],
-    ['obstacles', 'if (reason !== undefined) return { address: step.offset, reason };', '', movable('obstacle')],
+    [
+      'obstacles',
+      'if (reason !== undefined) return { address: instructions[i]!.offset, reason };',
+      '',
+      movable('obstacle'),
+    ],
     ['branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {', movable()],
     [
       'code that runs on where none is',
