@@ -17,6 +17,7 @@ import {
   type Thresholds,
   tensorText,
 } from '../../hal/tooling/tensor.ts';
+import { BENCHMARK_OPTIONS } from '../arguments/benchmark-options.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { dynamicLdsOption } from '../arguments/dynamic-lds-option.ts';
 import { extentOf } from '../arguments/extent.ts';
@@ -93,23 +94,7 @@ const OPTIONS = {
     default: 1,
     description: 'benchmark: dispatches between two waits',
   },
-  repetitions: {
-    kind: 'integer',
-    placeholder: 'N',
-    min: 1,
-    max: 1000,
-    aliases: ['benchmark_repetitions', 'benchmark-repetitions'],
-    default: 1,
-    description: 'benchmark: measurements, of which mean, median and deviation are printed when there are several',
-  },
-  'min-time': {
-    kind: 'seconds',
-    placeholder: 'SECONDS',
-    max: 3600,
-    aliases: ['benchmark_min_time', 'benchmark-min-time'],
-    default: 0.5,
-    description: 'benchmark: how long a measurement takes at least',
-  },
+  ...BENCHMARK_OPTIONS,
   format: {
     kind: 'choice',
     choices: ['text', 'json'],

@@ -4,6 +4,7 @@ import type { Substitute } from '../../replay/execute/executables.ts';
 import type { RecordedDevice, ReplayPlan } from '../../replay/execute/plan.ts';
 import type { ReplayOptions, ReplayOutcome } from '../../replay/execute/run.ts';
 import type { ReplayFile } from '../../replay/format/file.ts';
+import { BENCHMARK_OPTIONS } from '../arguments/benchmark-options.ts';
 import { type Command, type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
@@ -53,23 +54,7 @@ const OPTIONS = {
     aliases: ['replay_scope'],
     description: 'benchmark: all of it runs, and only the time in this scope counts',
   },
-  repetitions: {
-    kind: 'integer',
-    placeholder: 'N',
-    min: 1,
-    max: 1000,
-    aliases: ['benchmark_repetitions', 'benchmark-repetitions'],
-    default: 1,
-    description: 'benchmark: measurements, of which mean, median and deviation are printed when there are several',
-  },
-  'min-time': {
-    kind: 'seconds',
-    placeholder: 'SECONDS',
-    max: 3600,
-    aliases: ['benchmark_min_time', 'benchmark-min-time'],
-    default: 0.5,
-    description: 'benchmark: how long a measurement takes at least',
-  },
+  ...BENCHMARK_OPTIONS,
   timeout: {
     kind: 'seconds',
     placeholder: 'SECONDS',

@@ -4,15 +4,14 @@
  */
 import type { BundleTarget } from '../../base/bundle-target.ts';
 import { ByteReader } from '../../base/bytes.ts';
-import { WavewrightError } from '../../base/errors.ts';
+import { FILE_HEADER_BYTES, fileHeader, readFileHeader } from '../../base/iree-file-header.ts';
 import { hex } from '../../base/text.ts';
 import { NO_ORDINAL } from './record-layout.ts';
 
 export type { BundleTarget };
 
-const MAGIC = 0x4650_5249;
 export const BUNDLE_VERSION = { major: 1, minor: 6 } as const;
-const FILE_HEADER_BYTES = 24;
+const KIND = { magic: 0x4650_5249, letters: 'IRPF', version: BUNDLE_VERSION, noun: 'profile' } as const;
 const RECORD_HEADER_BYTES = 104;
 const CONTENT_TYPE_PREFIX = 'application/vnd.iree.hal.profile.';
 const TRUNCATED = 1n;
@@ -75,30 +74,12 @@ export const fullContentType = (contentType: string): string =>
 /** Throws BAD_INPUT for what is no bundle, UNSUPPORTED for one of another major version. */
 export function readProfileBundle(file: Uint8Array, name?: string): Bundle {
   const source = name === undefined ? {} : { file: name };
-  const reader = new ByteReader(file, { ...source, section: 'file header' });
-  const fail = (what: string, offset: number): never => reader.fail(what, offset);
-  const magic = reader.u32('the magic number');
-  if (magic !== MAGIC) fail(`${hex(magic)} is not the magic number of a profile (IRPF)`, 0);
-  const [major, minor] = [reader.u16('the major version'), reader.u16('the minor version')];
-  if (major !== BUNDLE_VERSION.major) {
-    throw new WavewrightError('UNSUPPORTED', `profiles of version ${major}.${minor}, expected 1`, source);
-  }
-  const headerBytes = reader.u32('the length of the header');
-  const flags = reader.u32('the flags');
-  const lengthBytes = reader.size('the length of the file');
-  if (headerBytes < FILE_HEADER_BYTES || headerBytes > file.length) {
-    fail(`a header of ${headerBytes} bytes in a file of ${file.length}`, 8);
-  }
-  if (flags !== 0) fail(`flags ${hex(flags)}, expected 0`, 12);
-  if (lengthBytes !== 0 && (lengthBytes < headerBytes || lengthBytes > file.length)) {
-    fail(`a length of ${lengthBytes} bytes, the file has ${file.length}`, 16);
-  }
-  const sizeBytes = lengthBytes === 0 ? file.length : lengthBytes;
+  const { minor, headerBytes, sizeBytes, isComplete } = readFileHeader(file, KIND, source);
   return {
     versionMinor: minor,
     headerBytes,
     sizeBytes,
-    isComplete: lengthBytes !== 0,
+    isComplete,
     *records() {
       for (let [at, index] = [headerBytes, 0]; at < sizeBytes; index++) {
         const { record, next } = readRecord(file.subarray(0, sizeBytes), at, index, source);
@@ -170,7 +151,7 @@ export class BundleWriter {
 
   constructor(target: BundleTarget) {
     this.#target = target;
-    target.append(fileHeader(0));
+    target.append(fileHeader(KIND, 0));
   }
 
   /** `contentType`: one of IREE's without the common part, or another one whole, which has a dot. */
@@ -189,18 +170,8 @@ export class BundleWriter {
 
   /** Nothing comes any more: the header has the length. */
   end(): void {
-    this.#target.restart(fileHeader(this.#sizeBytes));
+    this.#target.restart(fileHeader(KIND, this.#sizeBytes));
   }
-}
-
-function fileHeader(lengthBytes: number): Uint8Array {
-  const view = new DataView(new ArrayBuffer(FILE_HEADER_BYTES));
-  view.setUint32(0, MAGIC, true);
-  view.setUint16(4, BUNDLE_VERSION.major, true);
-  view.setUint16(6, BUNDLE_VERSION.minor, true);
-  view.setUint32(8, FILE_HEADER_BYTES, true);
-  view.setBigUint64(16, BigInt(lengthBytes), true);
-  return new Uint8Array(view.buffer);
 }
 
 function recordHeader(

@@ -5,6 +5,7 @@
 import type { BundleTarget } from '../../base/bundle-target.ts';
 import { ByteReader, type ByteSource } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import { FILE_HEADER_BYTES, fileHeader, readFileHeader } from '../../base/iree-file-header.ts';
 import { checkLimit } from '../../base/limits.ts';
 import { hex } from '../../base/text.ts';
 import {
@@ -21,9 +22,8 @@ import {
 import type { PayloadLayout, PayloadOf } from './payload-layout.ts';
 import { OWN, payloadTypeName } from './payloads.ts';
 
-const MAGIC = 0x5052_5249;
 export const REPLAY_VERSION = { major: 1, minor: 0 } as const;
-const FILE_HEADER_BYTES = 24;
+const KIND = { magic: 0x5052_5249, letters: 'IRRP', version: REPLAY_VERSION, noun: 'recording' } as const;
 const RECORD_HEADER_BYTES = 96;
 
 /** What a record says of itself; what is not said is 0. */
@@ -71,32 +71,14 @@ export interface ReplayFile {
  * LIMIT_EXCEEDED for too many records.
  */
 export function readReplayFile(file: Uint8Array, name = 'recording'): ReplayFile {
-  const reader = new ByteReader(file, { file: name, section: 'file header' });
-  const fail = (what: string, offset: number): never => reader.fail(what, offset);
-  const magic = reader.u32('the magic number');
-  if (magic !== MAGIC) fail(`${hex(magic)} is not the magic number of a recording (IRRP)`, 0);
-  const [major, minor] = [reader.u16('the major version'), reader.u16('the minor version')];
-  if (major !== REPLAY_VERSION.major) {
-    throw new WavewrightError('UNSUPPORTED', `recordings of version ${major}.${minor}, expected 1`, { file: name });
-  }
-  const headerBytes = reader.u32('the length of the header');
-  const flags = reader.u32('the flags');
-  const lengthBytes = reader.size('the length of the file');
-  if (headerBytes < FILE_HEADER_BYTES || headerBytes > file.length) {
-    fail(`a header of ${headerBytes} bytes in a file of ${file.length}`, 8);
-  }
-  if (flags !== 0) fail(`flags ${hex(flags)}, expected 0`, 12);
-  if (lengthBytes !== 0 && (lengthBytes < headerBytes || lengthBytes > file.length)) {
-    fail(`a length of ${lengthBytes} bytes, the file has ${file.length}`, 16);
-  }
-  const sizeBytes = lengthBytes === 0 ? file.length : lengthBytes;
+  const { minor, headerBytes, sizeBytes, isComplete } = readFileHeader(file, KIND, { file: name });
   const valid = file.subarray(0, sizeBytes);
   const records: ReplayRecord[] = [];
   for (let at = headerBytes; at < sizeBytes; at += records.at(-1)!.sizeBytes) {
     checkLimit('replayRecords', records.length + 1, { file: name });
     records.push(readRecord(valid, at, records.length, { file: name }));
   }
-  return { name, versionMinor: minor, headerBytes, sizeBytes, isComplete: lengthBytes !== 0, records };
+  return { name, versionMinor: minor, headerBytes, sizeBytes, isComplete, records };
 }
 
 function readRecord(file: Uint8Array, start: number, ordinal: number, source: ByteSource): ReplayRecord {
@@ -170,7 +152,7 @@ export class ReplayWriter {
 
   constructor(target: BundleTarget) {
     this.#target = target;
-    target.append(fileHeader(0));
+    target.append(fileHeader(KIND, 0));
   }
 
   /** The ordinal of the next record. */
@@ -226,18 +208,8 @@ export class ReplayWriter {
 
   /** Nothing comes any more: the header has the length. */
   end(): void {
-    this.#target.restart(fileHeader(this.#sizeBytes));
+    this.#target.restart(fileHeader(KIND, this.#sizeBytes));
   }
-}
-
-function fileHeader(lengthBytes: number): Uint8Array {
-  const view = new DataView(new ArrayBuffer(FILE_HEADER_BYTES));
-  view.setUint32(0, MAGIC, true);
-  view.setUint16(4, REPLAY_VERSION.major, true);
-  view.setUint16(6, REPLAY_VERSION.minor, true);
-  view.setUint32(8, FILE_HEADER_BYTES, true);
-  view.setBigUint64(16, BigInt(lengthBytes), true);
-  return new Uint8Array(view.buffer);
 }
 
 function recordHeader(
