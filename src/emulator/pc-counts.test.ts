@@ -49,7 +49,21 @@ const takenOf = ({ pcCounts }: EmulatorDispatch): number[] =>
 const times = (factor: number): (readonly [number, number])[] =>
   OF_WAVE_64.map(([waves, lanes]) => [waves * factor, lanes * factor]);
 
+/** EXEC is written again before an instruction reads it. */
+const UNREAD_EXEC = `
+  s_mov_b64 s[4:5], exec
+  s_mov_b64 exec, 7
+  s_add_u32 s6, s6, 1
+  s_mov_b64 exec, s[4:5]
+  s_endpgm`;
+
 for (const executor of ['handlers', 'reference', 'jit'] as const) {
+  test(`${executor}: active lanes are those of an EXEC that nothing reads, too`, () => {
+    using rig = new EmulatorRig({ executor, compileThreshold: 0, countsPcs: true });
+    const lanes = counted(rig.run(UNREAD_EXEC)).map(([, each]) => each);
+    assert.deepEqual(lanes, [64, 64, 3, 3, 64]);
+  });
+
   test(`${executor}: executions and active lanes of each instruction`, () => {
     using rig = new EmulatorRig({ executor, compileThreshold: 0, countsPcs: true });
     const dispatch = rig.run(DIVERGENT_LOOP);

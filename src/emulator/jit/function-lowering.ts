@@ -18,6 +18,7 @@ import {
   LEADER_BLOCK,
   LEADER_LITERALS,
   RECORD_HANDLER,
+  STATE_OFFSETS,
   WAVE_BLOCK,
   WAVE_BUDGET,
   WAVE_COMPILED,
@@ -306,8 +307,11 @@ class FunctionLowering {
     const own = this.#instructions.slice(region.first, region.last + 1);
     // Lanes that are stopped may need what no code that follows reads.
     const hasTurns = this.#state.spaces.stoppedScalar !== undefined;
+    // Lanes are counted by EXEC as it is in memory, which no instruction may read.
+    const isCounted = (offset: number): boolean =>
+      this.#state.context.countsPcs && (offset === STATE_OFFSETS.exec || offset === STATE_OFFSETS.exec + 4);
     const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
-      new Map([...values].filter(([offset]) => this.#liveness.isLive(offset, own)));
+      new Map([...values].filter(([offset]) => isCounted(offset) || this.#liveness.isLive(offset, own)));
     const rows = live(region.rows);
     const wholeRows = new Set(
       hasTurns ? [] : [...rows.keys()].filter((offset) => !this.#liveness.isLiveWhereOff(offset, own)),
