@@ -99,7 +99,7 @@ const UNALIGNED_LOADS = `
 
 /**
  * Reciprocals of numbers that become denormal, which counts as zero, in one lane after the other, and of some
- * that are in three lanes all the time; then the same where lanes leave the loop.
+ * that are in three lanes all the time, with quotients of both; then the same where lanes leave the loop.
  */
 const RARE_OPERANDS = `
   s_load_dwordx4 s[8:11], s[0:1], 0x0
@@ -114,6 +114,18 @@ const RARE_OPERANDS = `
   v_subrev_u32 v1, 0x200000, v1
   v_xor_b32 v5, v2, v5
   v_add_u32 v5, v3, v5
+  v_div_scale_f32 v7, s[4:5], v6, v6, v1
+  v_div_scale_f32 v8, vcc, v1, v6, v1
+  v_rcp_f32 v9, v7
+  v_fma_f32 v10, -v7, v9, 1.0
+  v_fma_f32 v9, v10, v9, v9
+  v_mul_f32 v10, v8, v9
+  v_fma_f32 v11, -v7, v10, v8
+  v_fma_f32 v10, v11, v9, v10
+  v_fma_f32 v7, -v7, v10, v8
+  v_div_fmas_f32 v7, v7, v9, v10
+  v_div_fixup_f32 v7, v7, v6, v1
+  v_xor_b32 v5, v7, v5
   s_sub_u32 s20, s20, 1
   s_cmp_lg_u32 s20, 0
   s_cbranch_scc1 1b

@@ -3,7 +3,7 @@
  * choose among falls away. Fast code computes this, and looks whether one of the conditions was true.
  */
 import { addressParts } from './address-parts.ts';
-import { type Graph, isOp } from './graph.ts';
+import { constantOf, type Graph, isOp } from './graph.ts';
 import type { AddressParts, Node } from './node.ts';
 
 export class UsualValues {
@@ -29,8 +29,10 @@ export class UsualValues {
     let isLate = false;
     for (const node of lanes) {
       isLate ||= node.leaf.kind === 'atomic';
-      if (isOp(node, 'i1.rare') && !isLate) {
-        conditions.add(this.of(node.args[0]!));
+      const condition = isOp(node, 'i1.rare') && !isLate ? this.of(node.args[0]!) : undefined;
+      // One that comes from another condition may be known by now, and is then no question.
+      if (condition && (condition.lane || constantOf(condition) === 0n)) {
+        if (condition.lane) conditions.add(condition);
         this.#usual.set(node, graph.constant(0n, 'i1'));
       } else {
         const usual = this.#rebuilt(node);
