@@ -43,43 +43,115 @@ const plain = (scalarName: PlainName, vectorName: PlainName): Emission => ({
   simd: vector(vectorName),
 });
 
-/**
- * A shift: SIMD has one amount for all lanes, so that only a uniform one uses it; other shifts go lane by
- * lane.
- */
-function shift(type: 'i32' | 'i64', name: 'shl' | 'shr_u' | 'shr_s'): Emission {
-  const lanesOf = type === 'i32' ? 'i32x4' : 'i64x2';
-  const one: ScalarEmission = ({ f }, [a, amount]) => {
+type Shift = 'shl' | 'shr_u' | 'shr_s';
+
+const oneShift =
+  (type: 'i32' | 'i64', name: Shift): ScalarEmission =>
+  ({ f }, [a, amount]) => {
     f.get(a!);
     f.get(amount!);
     if (type === 'i64') f.op('i64.extend_i32_u');
     f.op(`${type}.${name}`);
   };
+
+function shiftAlike({ f }: Emitter, a: LaneArgument, amount: Local, name: PlainName): Lanes {
+  return a.lanes.map((half) => {
+    f.get(half);
+    f.get(amount);
+    f.op(name);
+    return captured(f);
+  });
+}
+
+const inAllLanes = (dword: number): [number, number, number, number] => [dword, dword, dword, dword];
+const LOW_BYTES = [0x00000000, 0x04040404, 0x08080808, 0x0c0c0c0c] as const;
+const BITS_OF_BYTES = [0x08040201, 0x80402010, 0, 0] as const;
+
+/** Pushes 2^n, or 2^(31 - n), for the amount n of each lane, modulo 32. */
+function pushPowers({ f }: Emitter, amount: Local, isMirrored: boolean): void {
+  // Byte k has a bit where 8k <= n < 8k + 8, which a table gives for n - 8k.
+  if (isMirrored) f.v128(inAllLanes(0x070f171f));
+  f.get(amount);
+  f.v128(LOW_BYTES);
+  f.op('i8x16.relaxed_swizzle');
+  if (!isMirrored) f.v128(inAllLanes(0x18100800));
+  f.op('i8x16.sub');
+  f.v128(inAllLanes(0x1f1f1f1f));
+  f.op('v128.and');
+  const index = captured(f);
+  f.v128(BITS_OF_BYTES);
+  f.get(index);
+  f.op('i8x16.swizzle');
+  f.free(index);
+}
+
+/** Pushes a >> n, of the 64 bits of a * 2^(31 - n) those from bit 31 on. */
+function pushShiftedDown(e: Emitter, a: Local, amount: Local): void {
+  const { f } = e;
+  pushPowers(e, amount, true);
+  const powers = captured(f);
+  for (const part of ['low', 'high'] as const) {
+    f.get(a);
+    f.get(powers);
+    f.op(`i64x2.extmul_${part}_i32x4_u`);
+    f.i32(1);
+    f.op('i64x2.shl');
+  }
+  f.shuffle(ODD_DWORDS);
+  f.free(powers);
+}
+
+/** SIMD has one amount for all lanes: other shifts of 32 bits are products with powers of two. */
+function shift32(name: Shift): Emission {
   const simd: SimdEmission = (e, [a, amount]) => {
     const { f } = e;
-    if (amount!.scalar) {
-      return a!.lanes.map((half) => {
-        f.get(half);
-        f.get(amount!.scalar!);
-        f.op(`${lanesOf}.${name}`);
-        return captured(f);
-      });
+    if (amount!.scalar) return shiftAlike(e, a!, amount!.scalar, `i32x4.${name}`);
+    const [value, count] = [a!.lanes[0]!, amount!.lanes[0]!];
+    if (name === 'shl') {
+      f.get(value);
+      pushPowers(e, count, false);
+      f.op('i32x4.mul');
+    } else if (name === 'shr_u') pushShiftedDown(e, value, count);
+    else {
+      // Bits that follow a sign of 1 come in as 0, too, where all are flipped before and after.
+      f.get(value);
+      f.i32(31);
+      f.op('i32x4.shr_s');
+      const signs = captured(f);
+      f.get(value);
+      f.get(signs);
+      f.op('v128.xor');
+      const flipped = captured(f);
+      pushShiftedDown(e, flipped, count);
+      f.get(signs);
+      f.op('v128.xor');
+      f.free(signs, flipped);
     }
+    return [captured(f)];
+  };
+  return { scalar: oneShift('i32', name), simd };
+}
+
+/** SIMD has one amount for all lanes: other shifts of 64 bits go lane by lane. */
+function shift64(name: Shift): Emission {
+  const simd: SimdEmission = (e, [a, amount]) => {
+    const { f } = e;
+    if (amount!.scalar) return shiftAlike(e, a!, amount!.scalar, `i64x2.${name}`);
     return a!.lanes.map((half, h) => {
       f.get(half);
-      for (let lane = 0; lane < 4 / a!.lanes.length; lane++) {
+      for (let lane = 0; lane < 2; lane++) {
         f.get(half);
-        f.lane(`${lanesOf}.extract_lane`, lane);
+        f.lane('i64x2.extract_lane', lane);
         f.get(amount!.lanes[0]!);
-        f.lane('i32x4.extract_lane', type === 'i32' ? lane : 2 * h + lane);
-        if (type === 'i64') f.op('i64.extend_i32_u');
-        f.op(`${type}.${name}`);
-        f.lane(`${lanesOf}.replace_lane`, lane);
+        f.lane('i32x4.extract_lane', 2 * h + lane);
+        f.op('i64.extend_i32_u');
+        f.op(`i64.${name}`);
+        f.lane('i64x2.replace_lane', lane);
       }
       return captured(f);
     });
   };
-  return { scalar: one, simd };
+  return { scalar: oneShift('i64', name), simd };
 }
 
 /** High halves of the four 64-bit products. */
@@ -197,9 +269,9 @@ export const INT_EMISSION: Readonly<Record<keyof typeof INT_OPS, Emission>> = {
   'i32.and': plain('i32.and', 'v128.and'),
   'i32.or': plain('i32.or', 'v128.or'),
   'i32.xor': plain('i32.xor', 'v128.xor'),
-  'i32.shl': shift('i32', 'shl'),
-  'i32.shrU': shift('i32', 'shr_u'),
-  'i32.shrS': shift('i32', 'shr_s'),
+  'i32.shl': shift32('shl'),
+  'i32.shrU': shift32('shr_u'),
+  'i32.shrS': shift32('shr_s'),
   'i32.minU': minMax('lt', 'u'),
   'i32.maxU': minMax('gt', 'u'),
   'i32.minS': minMax('lt', 's'),
@@ -229,9 +301,9 @@ export const INT_EMISSION: Readonly<Record<keyof typeof INT_OPS, Emission>> = {
   'i64.and': plain('i64.and', 'v128.and'),
   'i64.or': plain('i64.or', 'v128.or'),
   'i64.xor': plain('i64.xor', 'v128.xor'),
-  'i64.shl': shift('i64', 'shl'),
-  'i64.shrU': shift('i64', 'shr_u'),
-  'i64.shrS': shift('i64', 'shr_s'),
+  'i64.shl': shift64('shl'),
+  'i64.shrU': shift64('shr_u'),
+  'i64.shrS': shift64('shr_s'),
   'i64.clz': wrapped('i64.clz'),
   'i64.ctz': wrapped('i64.ctz'),
   'i64.popcnt': wrapped('i64.popcnt'),
