@@ -164,8 +164,7 @@ class ModuleCompiler {
   compile(wanted: ReadonlySet<string> | undefined): PtxImage {
     const { items } = this.#module;
     if (this.#module.addressSizeBits !== 64) {
-      const what = "addresses of 32 bits, which a module has without '.address_size 64'";
-      throw this.#source.error(this.#module.offset, what, 'UNSUPPORTED');
+      throw this.#source.error(this.#module.offset, 'addresses of 32 bits', 'UNSUPPORTED');
     }
     const { votesOffset } = this.#shared;
     if (votesOffset !== undefined) this.#names.set(VOTES, { kind: 'shared', offset: votesOffset });

@@ -174,9 +174,22 @@ function machineOperands(context: Context, form: Form, spec: OperandRule, operan
   return (elements ?? [operand]).map((element) => {
     if (element.kind !== 'name' && element.kind !== 'constant') return reader.fail(element.offset, 'an operand');
     if (spec.kind === 'write') return reader.write(element, type, isExact);
+    if (element.kind === 'name' && reader.isPlaced(element)) return addressOf(context, element, type);
     const value = reader.read(element, type, isExact);
     return element.kind === 'name' && element.isNegated ? opposite(context, value, type) : value;
   });
+}
+
+/** Where a variable of the lane or the kernel is, as a register of its own. */
+function addressOf(
+  { before, scoped, reader }: Context,
+  { name, addend, offset }: NameOperand,
+  type: PtxType,
+): LirOperand {
+  if (bitsOf(type) !== 64) reader.fail(offset, 'an address of less than 64 bits');
+  const { register } = scoped.scope.temporary('u64');
+  before.push(lir('address.u64', [register, ...reader.placeOf(name, addend, offset)], scoped.instruction.offset));
+  return register;
 }
 
 /** `!p` as a register of its own. */

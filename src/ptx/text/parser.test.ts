@@ -116,6 +116,20 @@ const constantsOf = (text: string): unknown[] => {
 };
 
 // PTX ISA 4.5.5: C's operators on 64 bits; an unsigned operand makes the other one so, but for shifts.
+test('texts of old compilers: no size of addresses, nothing behind the declaration of a function', () => {
+  const old = parsePtx(
+    '.version 2.1\n.target sm_20\n.visible .func (.param .s32 r) f (.param .s32 a)\n.file 1 "a"\n',
+    'a',
+  );
+  assert.equal(old.addressSizeBits, 64);
+  assert.deepEqual(
+    old.items.map(({ kind }) => kind),
+    ['function', 'directive'],
+  );
+  assert.equal(parsePtx('.version 2.1\n.target sm_20\n.func f()', 'a').items.length, 1);
+  assert.throws(() => parse('.func f() 5'), /expected ';' behind a declaration/);
+});
+
 test('constants are folded as the grammar says', () => {
   assert.deepEqual(constantsOf('1 + 2 * 3, (1 + 2) * 3, 7 / -2, -7 % 3, 010, 0b101, 0xffU'), [
     ...[7n, 9n, -3n, -1n, 8n, 5n, 255n],

@@ -53,7 +53,9 @@ class Parser {
     const { text, offset } = tokens.expectKind('float', 'a version such as 6.0');
     const [, major, minor] = /^(\d+)\.(\d+)$/.exec(text) ?? tokens.fail(`'${text}' is no version`, offset);
     const target = this.#target();
-    let addressSizeBits: 32 | 64 = 32;
+    // The manual (11.1.3) says 32; drivers and assemblers of 64 bits take what does not say as 64, and most
+    // PTX before 2.3, where the directive came, is for those.
+    let addressSizeBits: 32 | 64 = 64;
     let sizeOffset = offset;
     const items: Item[] = [];
     while (tokens.peek().kind !== 'end') {
@@ -151,9 +153,15 @@ class Parser {
     const parameters = parametersAt(tokens);
     const directives = this.#functionDirectives();
     const body = tokens.peek().text === '{' ? this.#block(0) : undefined;
-    if (body === undefined) tokens.expect(';', 'behind a declaration');
+    // Compilers before PTX 3.0 end declarations with nothing.
+    if (body === undefined && !this.#isBeforeDirective()) tokens.expect(';', 'behind a declaration');
     const head = { linkage, isEntry, attributes, results, name, parameters, directives };
     return { kind: 'function', ...head, body, offset };
+  }
+
+  #isBeforeDirective(): boolean {
+    const { kind } = this.#tokens.peek();
+    return kind === 'dotted' || kind === 'end';
   }
 
   #functionDirectives(): PtxDirective[] {

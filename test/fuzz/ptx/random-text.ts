@@ -122,6 +122,9 @@ export class PtxWriter {
 
   /** Undefined where no place is of its kind. */
   #text({ row, modifiers, opcode }: Form): string | undefined {
+    // Its number and its threads have to fit all that come, and others to wait for those that arrive.
+    const isBarrier = /barrier/i.test(row.expansion ?? '');
+    if (isBarrier && opcode.includes('.arrive')) return undefined;
     const isWriting = row.operands.every(({ kind }) => kind !== 'write') || row.className === 'atomic';
     const members = row.meeting?.members;
     const parts: string[] = [];
@@ -129,12 +132,14 @@ export class PtxWriter {
     for (const rule of row.operands) {
       const at = machineOperand;
       machineOperand += rule.kind === 'address' ? 2 : 1;
-      if (rule.isCarry || (rule.isOptional && (rule.isPair || this.#random.chance(50)))) continue;
+      if (rule.isCarry || (rule.isOptional && (rule.isPair || isBarrier || this.#random.chance(50)))) continue;
       if (rule.kind === 'address') {
         const place = this.#place(modifiers['space'] ?? 'generic', isWriting);
         if (place === undefined) return undefined;
         parts.push(place);
-      } else parts.push(at === members ? '0xffffffff' : this.#operand(rule, modifiers));
+      } else if (at === members) parts.push('0xffffffff');
+      else if (isBarrier && rule.kind === 'read' && rule.type === 'u32') parts.push(String(this.#random.below(16)));
+      else parts.push(this.#operand(rule, modifiers));
     }
     return `${opcode} ${parts.join(', ')};`;
   }
