@@ -1,8 +1,17 @@
 // Kernels as CUDA programs have them; test/oracle/cuda.test.ts has what they come to.
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #define KERNEL extern "C" __global__ void
+#if __CUDA_ARCH__ < 800
+__device__ unsigned __reduce_xor_sync(unsigned members, unsigned value) {
+  for (int distance = 16; distance; distance /= 2) value ^= __shfl_xor_sync(members, value, distance);
+  return value;
+}
+#endif
+
 #define ID (blockIdx.x * blockDim.x + threadIdx.x)
 
 KERNEL vector_add(float *out, const float *in, int n) {
@@ -181,4 +190,160 @@ KERNEL collatz(unsigned *out, const unsigned *in, int n) {
     default: steps -= 7;
   }
   out[ID] = steps;
+}
+
+KERNEL bitonic(unsigned *out, const unsigned *in, int n) {
+  extern __shared__ unsigned values[];
+  unsigned t = threadIdx.x;
+  values[t] = in[ID];
+  for (unsigned size = 2; size <= blockDim.x; size *= 2)
+    for (unsigned distance = size / 2; distance > 0; distance /= 2) {
+      __syncthreads();
+      unsigned other = t ^ distance;
+      if (other <= t) continue;
+      unsigned low = values[t], high = values[other];
+      if ((low > high) == !(t & size)) values[t] = high, values[other] = low;
+    }
+  __syncthreads();
+  out[ID] = values[t];
+}
+
+KERNEL heat(float *out, const float *in, int n) {
+  __shared__ float tile[10][18];
+  int x = ID % 16, y = ID / 16, row = threadIdx.x / 16, steps = 3;
+  float here = in[ID];
+  for (int step = 0; step < steps; step++) {
+    tile[row + 1][x + 1] = here;
+    if (x == 0) tile[row + 1][0] = 1;
+    if (x == 15) tile[row + 1][17] = 2;
+    if (row == 0) tile[0][x + 1] = y == 0 ? 3 : in[ID - 16];
+    if (row == 7) tile[9][x + 1] = y == 15 ? 4 : in[ID + 16];
+    __syncthreads();
+    here = 0.25f * (tile[row][x + 1] + tile[row + 2][x + 1] + (tile[row + 1][x] + tile[row + 1][x + 2]));
+    __syncthreads();
+  }
+  out[ID] = here;
+}
+
+struct Body {
+  float x, y, z, mass;
+};
+
+KERNEL bodies(float3 *out, const Body *in, int n) {
+  __shared__ Body tile[32];
+  Body own = in[ID];
+  float3 force = make_float3(0, 0, 0);
+  for (int first = 0; first < n; first += 32) {
+    __syncthreads();
+    if (threadIdx.x < 32) tile[threadIdx.x] = in[first + threadIdx.x];
+    __syncthreads();
+#pragma unroll 4
+    for (int k = 0; k < 32; k++) {
+      float x = tile[k].x - own.x, y = tile[k].y - own.y, z = tile[k].z - own.z;
+      float distance = rsqrtf(x * x + y * y + z * z + 0.5f);
+      float pull = tile[k].mass * distance * distance * distance;
+      force.x += x * pull, force.y += y * pull, force.z += z * pull;
+    }
+  }
+  out[ID] = force;
+}
+
+// Rows of a matrix or neighbours of nodes: n + 1 offsets, then columns.
+KERNEL sparse(unsigned *out, const unsigned *in, int n) {
+  unsigned sum = 0;
+  for (unsigned at = in[ID]; at < in[ID + 1]; at++) {
+    unsigned column = in[n + 1 + at];
+    sum += (at + 3) * (column * column + 1);
+  }
+  out[ID] = sum;
+}
+
+KERNEL breadth_first(int *out, const unsigned *in, int n) {
+  int node = threadIdx.x;
+  out[node] = node == 0 ? 0 : -1;
+  for (int level = 0, grew = 1; grew; level++) {
+    __syncthreads();
+    bool found = false;
+    if (out[node] == level)
+      for (unsigned at = in[node]; at < in[node + 1]; at++)
+        if (atomicCAS(out + in[n + 1 + at], -1, level + 1) == -1) found = true;
+    grew = __syncthreads_or(found);
+  }
+}
+
+__device__ float normal(float x) {
+  float k = 1 / (1 + 0.2316419f * fabsf(x));
+  float tail = 0.39894228f * __expf(-0.5f * x * x) *
+               (k * (0.31938153f + k * (-0.356563782f + k * (1.781477937f + k * (-1.821255978f + k * 1.330274429f)))));
+  return x > 0 ? 1 - tail : tail;
+}
+
+KERNEL options(float2 *out, const float *in, int n) {
+  float price = in[ID] + 5, strike = in[ID + n] + 5, years = 0.25f + in[ID + 2 * n], rate = 0.02f, spread = 0.3f;
+  float root = sqrtf(years);
+  float d1 = __fdividef(__logf(price / strike) + (rate + 0.5f * spread * spread) * years, spread * root);
+  float discounted = strike * __expf(-rate * years), call = price * normal(d1) - discounted * normal(d1 - spread * root);
+  out[ID] = make_float2(call, call + discounted - price);
+}
+
+KERNEL monte_carlo(unsigned *out, const unsigned *in, int n) {
+  unsigned state = in[ID] | 1, hits = 0;
+  auto next = [&state] {
+    state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+    return (float)(state >> 8) * (1.0f / 16777216);
+  };
+  for (int i = 0; i < 50; i++) {
+    float x = next(), y = next();
+    hits += x * x + y * y < 1;
+  }
+  out[1 + ID] = hits;
+  atomicAdd(out, hits);
+}
+
+namespace cg = cooperative_groups;
+
+KERNEL tiles(unsigned *out, const unsigned *in, int n) {
+  cg::thread_block block = cg::this_thread_block();
+  auto warp = cg::tiled_partition<32>(block);
+  auto tile = cg::tiled_partition<8>(warp);
+  unsigned value = in[ID] % 1000;
+  unsigned sum = cg::reduce(tile, value, cg::plus<unsigned>()), most = cg::reduce(warp, value, cg::greater<unsigned>());
+  unsigned odd = 0;
+  if (value % 2) {
+    cg::coalesced_group some = cg::coalesced_threads();
+    odd = some.size() * 100 + some.thread_rank() + some.shfl(value, 0);
+  }
+  block.sync();
+  out[ID] = sum * 7 + most * 3 + odd + tile.shfl_xor(value, 3) + tile.meta_group_rank() + block.thread_rank();
+}
+
+struct Shape {
+  unsigned size;
+  __device__ Shape(unsigned size) : size(size) {}
+  __device__ virtual unsigned area() const { return size; }
+};
+struct Square : Shape {
+  using Shape::Shape;
+  __device__ unsigned area() const override { return size * size; }
+};
+struct Nested : Shape {
+  const Shape *inner;
+  __device__ Nested(unsigned size, const Shape *inner) : Shape(size), inner(inner) {}
+  __device__ unsigned area() const override { return size + 2 * inner->area(); }
+};
+
+__device__ __noinline__ unsigned area_of(const Shape *shape) { return shape->area(); }
+
+__device__ __noinline__ unsigned ackermann(unsigned m, unsigned n) {
+  if (m == 0) return n + 1;
+  return ackermann(m - 1, n == 0 ? 1 : ackermann(m, n - 1));
+}
+
+KERNEL shapes(unsigned *out, const unsigned *in, int n) {
+  unsigned size = in[ID] % 50;
+  Shape plain(size);
+  Square square(size);
+  Nested nested(3, size % 3 == 0 ? (const Shape *)&square : &plain), twice(5, &nested);
+  const Shape *all[] = {&plain, &square, &nested, &twice};
+  out[ID] = area_of(all[size % 4]) + 1000 * ackermann(size % 3, size % 5);
 }
