@@ -193,7 +193,7 @@ function sorted(): Uint32Array {
 
 /** Blocks of 8 rows see the rows of other blocks as they were at the beginning. */
 function heated(): Float32Array {
-  let now = floats.slice(0, THREADS);
+  let now: Float32Array = floats.slice(0, THREADS);
   for (let step = 0; step < 3; step++) {
     const at = (x: number, y: number, of: number): number => {
       if (x < 0 || x > 15) return x < 0 ? 1 : 2;
