@@ -51,6 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'ptx-host': ['base', 'elf', 'codeobject', 'ptx', 'nvptx', 'device', 'launch'],
   dispatch: ['base', 'codeobject', 'linker', 'inspect', 'hsa', 'device', 'launch', 'services'],
   exec: ['base', 'device', 'hsa'],
+  fleet: ['base'],
   kernels: ['base', 'codeobject', 'assembler', 'linker', 'launch', 'hsa', 'device', 'services'],
   loader: ['base', 'elf', 'codeobject', 'ptx', 'ptx-host', 'launch', 'hsa', 'device', 'printf'],
   tools: ['base', 'codeobject', 'instrument', 'hsa'],

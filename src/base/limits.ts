@@ -64,6 +64,10 @@ export const LIMITS = {
   reportEvents: 4_000_000,
   /** Instructions whose listings a report has. */
   reportInstructions: 500_000,
+  /** Cases of one run. */
+  cases: 10_000_000,
+  /** Bytes of one line of a JSON Lines file. */
+  jsonLineBytes: 2 ** 20,
 } as const;
 
 /** Throws `LIMIT_EXCEEDED` when `value` is above the limit. */

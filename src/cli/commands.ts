@@ -45,6 +45,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/test.ts')).test,
   },
   {
+    name: 'merge',
+    summary: 'make one result of the reports of several machines',
+    load: async () => (await import('./commands/merge.ts')).merge,
+  },
+  {
     name: 'readobj',
     summary: 'show what a code object, offload bundle or fat binary holds',
     load: async () => (await import('./commands/readobj.ts')).readobj,

@@ -7,8 +7,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { collectTests, type TestCase } from '../../src/cli/batch/collect.ts';
+import { collectTests } from '../../src/cli/batch/collect.ts';
 import { parseCodeObject } from '../../src/codeobject/code-object.ts';
+import type { Case } from '../../src/fleet/case.ts';
 import type { ImageRun } from '../fuzz/run-image.ts';
 import { runNative, testWithTools } from './program-tools.ts';
 
@@ -16,24 +17,23 @@ const { WAVEWRIGHT_LLVM_LIBC_TESTS: folder } = process.env;
 const DIMENSIONS = ['x', 'y', 'z'];
 
 /** `--blocks 8`, `--threads-y 4` and the like. */
-function sizes(option: string, loaderArguments: readonly string[]): readonly [number, number, number] {
+function sizes(name: string, options: readonly string[]): readonly [number, number, number] {
   const found: [number, number, number] = [1, 1, 1];
-  for (const [i, each] of loaderArguments.entries()) {
-    const dimension = each === option ? 0 : DIMENSIONS.findIndex((name) => each === `${option}-${name}`);
-    if (dimension >= 0) found[dimension] = Number(loaderArguments[i + 1]);
+  for (const [i, each] of options.entries()) {
+    const dimension = each === name ? 0 : DIMENSIONS.findIndex((dimension) => each === `${name}-${dimension}`);
+    if (dimension >= 0) found[dimension] = Number(options[i + 1]);
   }
   return found;
 }
 
-const runOf = ({ loaderArguments, programArguments, environment }: TestCase): ImageRun => ({
-  ...{ args: programArguments, env: environment },
-  ...{ blocks: sizes('--blocks', loaderArguments), threads: sizes('--threads', loaderArguments) },
+const runOf = ({ options, args, env }: Case): ImageRun => ({
+  ...{ args, env, blocks: sizes('--blocks', options), threads: sizes('--threads', options) },
 });
 
 if (folder === undefined) {
   test("LLVM's tests with tools", { skip: 'WAVEWRIGHT_LLVM_LIBC_TESTS names no folder of programs' }, () => undefined);
 } else {
-  for (const each of collectTests(folder)) {
+  for (const each of collectTests(folder, { options: [], timeout: 300, retries: 0 })) {
     const bytes = readFileSync(each.image);
     const { processor } = parseCodeObject(bytes, each.name).target;
     const name = path.relative(folder, each.image);

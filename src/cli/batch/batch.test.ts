@@ -8,9 +8,6 @@ import { after, test } from 'node:test';
 import { runCommand } from '../run-command.test-support.ts';
 import { CapturedOutput } from './captured-output.ts';
 import { collectTests, parseSidecar } from './collect.ts';
-import { formatJunit } from './junit.ts';
-import type { TestResult } from './pool.ts';
-import { reportedCases } from './reported-cases.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const example = (name: string) => path.join(ROOT, 'examples', name);
@@ -32,6 +29,7 @@ writeFileSync(path.join(folder, 'notes.txt'), 'no program');
 writeFileSync(path.join(folder, 'list'), '# a comment\n\nhello\n  inner/exits  \n');
 writeFileSync(path.join(folder, 'broken-list'), 'hello\nnone\n');
 
+const DEFAULTS = { options: [], timeout: 10, retries: 0 };
 const runTests = (...argv: string[]) => runCommand(['test', ...argv]);
 
 test('PTX counts as a program where it has a start', () => {
@@ -41,13 +39,13 @@ test('PTX counts as a program where it has a start', () => {
     const text = `.version 6.3\n.target sm_70\n.address_size 64\n.visible .entry ${kernel}()\n{\n  ret;\n}\n`;
     writeFileSync(path.join(place, `${kernel}.ptx`), text);
   }
-  const found = collectTests(place).map(({ image }) => path.basename(image));
+  const found = collectTests(place, DEFAULTS).map(({ image }) => path.basename(image));
   rmSync(place, { recursive: true });
   assert.deepEqual(found, ['_start.ptx']);
 });
 
 test('programs below a directory, in a list, or named', () => {
-  const names = (operand: string) => collectTests(operand).map(({ image }) => path.relative(folder, image));
+  const names = (operand: string) => collectTests(operand, DEFAULTS).map(({ image }) => path.relative(folder, image));
   assert.deepEqual(names(folder), ['hello', 'inner/exits', 'inner/faults', 'inner/loops']);
   assert.deepEqual(names(path.join(folder, 'list')), ['hello', 'inner/exits']);
   assert.deepEqual(names(path.join(folder, 'inner/kernels-only')), ['inner/kernels-only']);
@@ -56,57 +54,14 @@ test('programs below a directory, in a list, or named', () => {
 });
 
 test('a sidecar has arguments of the loader, of the program, and variables', () => {
-  const [hello] = collectTests(path.join(folder, 'hello'));
-  assert.deepEqual(hello?.loaderArguments, ['--threads', '2']);
-  assert.deepEqual(hello?.programArguments, ['one two', 'three']);
-  assert.deepEqual(hello?.environment, { A: 'b' });
-  assert.deepEqual(parseSidecar('', 'x'), { loaderArguments: [], programArguments: [], environment: {} });
-  assert.deepEqual(parseSidecar('---\n---\r\nFRANCE=Paris=1\n', 'x').environment, { FRANCE: 'Paris=1' });
+  const [hello] = collectTests(path.join(folder, 'hello'), DEFAULTS);
+  assert.deepEqual(hello?.options, ['--threads', '2']);
+  assert.deepEqual(hello?.args, ['one two', 'three']);
+  assert.deepEqual(hello?.env, { A: 'b' });
+  assert.deepEqual(parseSidecar('', 'x'), { options: [], args: [], env: {} });
+  assert.deepEqual(parseSidecar('---\n---\r\nFRANCE=Paris=1\n', 'x').env, { FRANCE: 'Paris=1' });
   assert.throws(() => parseSidecar('---\n---\nA', 'x.params'), /x\.params: 'A' is not NAME=VALUE/);
   assert.throws(() => parseSidecar('---\n---\n---\n', 'x'), /4 parts/);
-});
-
-test("cases in LLVM libc's and in GoogleTest's form", () => {
-  const libc = [
-    '[ RUN      ] LlvmLibcStrlen.Empty',
-    '[       OK ] LlvmLibcStrlen.Empty (took 120 ns)',
-    '[ RUN      ] LlvmLibcStrlen.Long',
-    'strlen_test.cpp:12: FAILURE',
-    '      Expected: 3',
-    '[  FAILED  ] LlvmLibcStrlen.Long',
-    'Ran 2 tests.  PASS: 1  FAIL: 1',
-  ].join('\n');
-  assert.deepEqual(reportedCases(libc), [
-    { name: 'LlvmLibcStrlen.Empty', outcome: 'passed', took: '120 ns' },
-    { name: 'LlvmLibcStrlen.Long', outcome: 'failed' },
-  ]);
-  const google = [
-    '[==========] Running 3 tests from 1 test suite.',
-    '[ RUN      ] Suite.One',
-    '[       OK ] Suite.One (4 ms)',
-    '[ RUN      ] Suite.Two/0',
-    '[  SKIPPED ] Suite.Two/0 (0 ms)',
-    '[ RUN      ] Suite.Three',
-    '[  FAILED  ] Suite.Three, where GetParam() = 3 (1 ms)',
-    '[ RUN      ] Suite.Four',
-    '[  FAILED  ] Suite.Four (1 ms)',
-    '[  FAILED  ] 2 tests, listed below:',
-    '[  FAILED  ] Suite.Four',
-  ].join('\r\n');
-  assert.deepEqual(
-    reportedCases(google).map(({ name, outcome }) => [name, outcome]),
-    [
-      ['Suite.One', 'passed'],
-      ['Suite.Two/0', 'skipped'],
-      ['Suite.Three', 'failed'],
-      ['Suite.Four', 'failed'],
-    ],
-  );
-  assert.deepEqual(reportedCases('[ RUN      ] A.B\nboom'), [{ name: 'A.B', outcome: 'unfinished' }]);
-  assert.deepEqual(reportedCases('no cases'), []);
-  const [green, plain] = ['\x1b[32m', '\x1b[0m'];
-  const coloured = `${green}[ RUN      ] ${plain}A.B\nprinted\0${green}[       OK ] ${plain}A.B (took 5 us)\n`;
-  assert.deepEqual(reportedCases(coloured), [{ name: 'A.B', outcome: 'passed', took: '5 us' }]);
 });
 
 test('a batch runs all, says what failed and why, and its status is 1', { timeout: 600_000 }, async () => {
@@ -195,34 +150,6 @@ test('nothing to run is an error', async () => {
   const unwritable = await runTests(`--junit=${folder}`, path.join(folder, 'hello'));
   assert.deepEqual([unwritable.status, unwritable.stdout], [3, '']);
   assert.match(unwritable.stderr, /cannot be written \(EISDIR\) \[IO\]/);
-});
-
-test('JUnit has a case for each reported one, and one for a program that fails besides', () => {
-  const result = (change: Partial<TestResult>): TestResult => ({
-    name: 'a<b>',
-    outcome: 'passed',
-    status: 0,
-    durationMs: 1500,
-    attempts: 1,
-    cases: [],
-    stdout: '\x1b[1m&\0',
-    stderr: '',
-    ...change,
-  });
-  const beganAt = new Date(Date.UTC(2026, 0, 2, 3, 4, 5));
-  const one = formatJunit(
-    [result({ outcome: 'failed', status: 3, cases: [{ name: 'x', outcome: 'passed', took: '20 ms' }] })],
-    beganAt,
-  );
-  assert.match(
-    one,
-    /<testsuite id="0" name="a&lt;b&gt;" package="" hostname="[^"]+" timestamp="2026-01-02T03:04:05" tests="2" failures="1" errors="0" skipped="0" time="1\.500">\n {4}<properties\/>\n/,
-  );
-  assert.match(one, /<testcase classname="a&lt;b&gt;" name="x" time="0\.020"\/>/);
-  assert.match(one, /name="a&lt;b&gt;" time="0\.000"><failure message="failed, status 3" type="failed"\/>/);
-  assert.match(one, /<system-out>\uFFFD\[1m&amp;\uFFFD<\/system-out>/);
-  const two = formatJunit([result({ cases: [{ name: 'y', outcome: 'skipped' }] })], beganAt);
-  assert.match(two, /tests="1" failures="0" errors="0" skipped="1"/);
 });
 
 test('of endless output the end is kept', () => {

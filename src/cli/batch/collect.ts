@@ -6,25 +6,13 @@ import { EM_AMDGPU, EM_CUDA } from '../../codeobject/elf-flags.ts';
 import { ET_DYN } from '../../elf/constants.ts';
 import { parseElf } from '../../elf/elf.ts';
 import { elfMachine } from '../../elf/header.ts';
+import type { Case } from '../../fleet/case.ts';
+import type { CaseDefaults } from '../../fleet/cases-file.ts';
 import { cubinKernels } from '../../nvptx/cubin.ts';
 import { isPtxText } from '../../ptx/text/recognize.ts';
 
 const { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } =
   process.getBuiltinModule('node:fs');
-
-/** One program to run. */
-export interface TestCase {
-  /** As the reports call it. */
-  readonly name: string;
-  readonly image: string;
-  /** Options of `run`, and arguments of the program. */
-  readonly loaderArguments: readonly string[];
-  readonly programArguments: readonly string[];
-  /** Added to the environment. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Why it cannot run, where that is seen before. */
-  readonly problem?: string;
-}
 
 const BUNDLE_MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
 const PTX_START = /^\s*(?:\.visible\s+)?\.entry\s+_start\b/m;
@@ -37,14 +25,14 @@ const SIDECAR = '.params';
  * file with a path on each line, relative to the list if that is a file; lines that start with # are
  * comments. Throws IO and BAD_INPUT.
  */
-export function collectTests(operand: string): TestCase[] {
+export function collectTests(operand: string, defaults: CaseDefaults): Case[] {
   const status = reading(operand, () => statSync(operand, { throwIfNoEntry: false }));
   if (status === undefined) throw new WavewrightError('IO', 'no such file or directory', { file: operand });
   if (status.isDirectory())
     return filesBelow(operand)
       .filter(isProgram)
-      .map((file) => testOf(file));
-  if (reading(operand, () => kindOf(operand)) !== 'text') return [testOf(operand)];
+      .map((file) => testOf(file, defaults));
+  if (reading(operand, () => kindOf(operand)) !== 'text') return [testOf(operand, defaults)];
   const lines = reading(operand, () => readFileSync(operand, 'utf8'))
     .split('\n')
     .map((line) => line.trim());
@@ -53,8 +41,19 @@ export function collectTests(operand: string): TestCase[] {
     .map((line) => (path.isAbsolute(line) || !status.isFile() ? line : path.join(path.dirname(operand), line)))
     .map((file) => {
       if (!existsSync(file)) throw new WavewrightError('IO', `no such file: ${file}`, { file: operand });
-      return testOf(file);
+      return testOf(file, defaults);
     });
+}
+
+/**
+ * A name that is the same on every machine: the path below the directory that the operand is, or that its
+ * file is in, after the operand's own name where there are several.
+ */
+export function portableName(image: string, operand: string, operands: readonly string[]): string {
+  const isDirectory = statSync(operand, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const below = path.relative(isDirectory ? operand : path.dirname(operand), image);
+  const parts = operands.length > 1 ? [path.basename(path.resolve(operand)), below] : [below];
+  return parts.join('/').split(path.sep).join('/');
 }
 
 /** In order of their paths; links to files count, those to directories do not. */
@@ -123,12 +122,13 @@ function isProgram(file: string): boolean {
   }
 }
 
-function testOf(image: string): TestCase {
+function testOf(image: string, { options, timeout, retries }: CaseDefaults): Case {
   const sidecar = image + SIDECAR;
-  const test = { name: image, image, loaderArguments: [], programArguments: [], environment: {} };
+  const test = { name: image, image, options, args: [], env: {}, timeout, retries };
   try {
     const parameters = existsSync(sidecar) ? reading(sidecar, () => readFileSync(sidecar, 'utf8')) : '';
-    return { ...test, ...parseSidecar(parameters, sidecar) };
+    const own = parseSidecar(parameters, sidecar);
+    return { ...test, ...own, options: [...options, ...own.options] };
   } catch (error) {
     if (error instanceof WavewrightError) return { ...test, problem: error.message };
     throw error;
@@ -139,24 +139,19 @@ function testOf(image: string): TestCase {
  * LLVM 23's sidecar of a test: a line for each argument of the loader, `---`, a line for each
  * argument of the program, `---`, a line NAME=VALUE for each variable.
  */
-export function parseSidecar(
-  text: string,
-  file: string,
-): Pick<TestCase, 'loaderArguments' | 'programArguments' | 'environment'> {
+export function parseSidecar(text: string, file: string): Pick<Case, 'options' | 'args' | 'env'> {
   const parts: string[][] = [[]];
   for (const line of text.split(/\r?\n/)) {
     if (line === '---') parts.push([]);
     else parts.at(-1)!.push(line);
   }
   if (parts.length > 3) throw new WavewrightError('BAD_INPUT', `${parts.length} parts, expected at most 3`, { file });
-  const [loaderArguments = [], programArguments = [], assignments = []] = parts.map((lines) =>
-    lines.filter((line) => line !== ''),
-  );
-  const environment: Record<string, string> = {};
+  const [options = [], args = [], assignments = []] = parts.map((lines) => lines.filter((line) => line !== ''));
+  const env: Record<string, string> = {};
   for (const assignment of assignments) {
     const equals = assignment.indexOf('=');
     if (equals < 1) throw new WavewrightError('BAD_INPUT', `'${assignment}' is not NAME=VALUE`, { file });
-    environment[assignment.slice(0, equals)] = assignment.slice(equals + 1);
+    env[assignment.slice(0, equals)] = assignment.slice(equals + 1);
   }
-  return { loaderArguments, programArguments, environment };
+  return { options, args, env };
 }

@@ -6,32 +6,17 @@
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ERROR_CODES } from '../../base/errors.ts';
-import type { TestCase } from './collect.ts';
-import { type ReportedCase, reportedCases } from './reported-cases.ts';
+import type { Case } from '../../fleet/case.ts';
+import { reportedCases } from '../../fleet/reported-cases.ts';
+import { didPass, type TestResult } from '../../fleet/verdict.ts';
 import type { WorkerMessage, WorkerReply, WorkerRequest } from './worker.ts';
 
 export interface BatchOptions {
   readonly jobs: number;
-  /** Of each test. */
-  readonly timeoutMs: number;
-  /** How often a test that failed is run again. */
-  readonly retries: number;
-  /** Options of `run` for every test. */
+  /** Options of `run` that no verdict depends on, before those of each case. */
   readonly runOptions: readonly string[];
-  readonly onResult: (result: TestResult, done: number) => void;
-}
-
-export interface TestResult {
-  readonly name: string;
-  readonly outcome: 'passed' | 'failed' | 'timed-out' | 'crashed';
-  /** `undefined` when the thread was ended. */
-  readonly status: number | undefined;
-  readonly durationMs: number;
-  /** Runs of the test, at least 1. */
-  readonly attempts: number;
-  readonly cases: readonly ReportedCase[];
-  readonly stdout: string;
-  readonly stderr: string;
+  /** Called in the order in which results come; `index` is that of the case. */
+  readonly onResult: (result: TestResult, index: number) => void;
 }
 
 /**
@@ -41,29 +26,25 @@ export interface TestResult {
  */
 const WALL_FACTOR = 10;
 const GRACE_MS = 30_000;
+const MS_PER_S = 1000;
 
-/** Results in the order of `tests`. */
-export async function runBatch(tests: readonly TestCase[], options: BatchOptions): Promise<TestResult[]> {
-  const results: TestResult[] = [];
+/** Runs all cases. */
+export async function runBatch(tests: readonly Case[], options: BatchOptions): Promise<void> {
   let next = 0;
-  let done = 0;
   const lane = async () => {
     using thread = new TestThread(options);
     while (next < tests.length) {
       const index = next++;
-      const result = await attempts(thread, tests[index]!, options.retries);
-      results[index] = result;
-      options.onResult(result, ++done);
+      options.onResult(await attempts(thread, tests[index]!), index);
     }
   };
   await Promise.all(Array.from({ length: Math.min(options.jobs, tests.length) }, lane));
-  return results;
 }
 
-async function attempts(thread: TestThread, test: TestCase, retries: number): Promise<TestResult> {
+async function attempts(thread: TestThread, test: Case): Promise<TestResult> {
   for (let attempt = 1; ; attempt++) {
     const result = await thread.run(test);
-    if (result.outcome === 'passed' || attempt > retries) return { ...result, attempts: attempt };
+    if (result.outcome === 'passed' || attempt > test.retries) return { ...result, attempts: attempt };
   }
 }
 
@@ -75,11 +56,10 @@ class TestThread implements Disposable {
     this.#options = options;
   }
 
-  async run(test: TestCase): Promise<TestResult> {
-    const { timeoutMs, runOptions } = this.#options;
-    const options = [...runOptions, `--timeout=${timeoutMs / 1000}`];
+  async run(test: Case): Promise<TestResult> {
     const startMs = performance.now();
-    const answer = await this.#ask({ test, options }, timeoutMs * WALL_FACTOR + GRACE_MS);
+    const limitMs = test.timeout * MS_PER_S * WALL_FACTOR + GRACE_MS;
+    const answer = await this.#ask({ test, options: this.#options.runOptions }, limitMs);
     if (typeof answer !== 'string') return resultOf(test, answer);
     // Whatever the thread still does must not go on.
     this[Symbol.dispose]();
@@ -127,10 +107,10 @@ class TestThread implements Disposable {
 }
 
 /** A test passes when its status is 0 and it reports no case that did not pass. */
-function resultOf(test: TestCase, reply: WorkerReply): TestResult {
+function resultOf(test: Case, reply: WorkerReply): TestResult {
   // GoogleTest reports on standard output, LLVM's libc on standard error.
   const cases = [...reportedCases(reply.stdout), ...reportedCases(reply.stderr)];
-  const good = reply.status === 0 && cases.every(({ outcome }) => outcome === 'passed' || outcome === 'skipped');
+  const good = reply.status === 0 && cases.every(didPass);
   const outcome = good ? 'passed' : isTimeout(reply) ? 'timed-out' : 'failed';
   return { name: test.name, outcome, attempts: 1, cases, ...reply };
 }

@@ -7,6 +7,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { EM_CUDA } from '../../codeobject/elf-flags.ts';
 import type { Device } from '../../device/device.ts';
 import { elfMachine } from '../../elf/header.ts';
+import type { Case } from '../../fleet/case.ts';
 import { Findings } from '../arguments/check-option.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { isCudaName } from '../arguments/cuda-device.ts';
@@ -18,12 +19,11 @@ import { openProgram } from '../program/program-file.ts';
 import { RUN_GRAMMAR, runImage } from '../program/run-program.ts';
 import { reportError } from '../text/report.ts';
 import { CapturedOutput } from './captured-output.ts';
-import type { TestCase } from './collect.ts';
 
 /** What the pool sends. */
 export interface WorkerRequest {
-  readonly test: TestCase;
-  /** Options of `run` for every test; those of the test itself win. */
+  readonly test: Case;
+  /** Options of `run` before those of the case, which win. */
   readonly options: readonly string[];
 }
 
@@ -64,7 +64,7 @@ async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
   const context: CommandContext = {
     stdout: (data) => stdout.write(data),
     stderr: (data) => stderr.write(data),
-    env: { ...process.env, ...test.environment },
+    env: { ...process.env, ...test.env },
     clock: ownTimeMs,
   };
   let status: number;
@@ -80,10 +80,12 @@ async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
   return { status, durationMs: performance.now() - startMs, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-async function runTest(context: CommandContext, test: TestCase, options: readonly string[]): Promise<number> {
+async function runTest(context: CommandContext, test: Case, options: readonly string[]): Promise<number> {
   if (test.problem !== undefined) throw new WavewrightError('BAD_INPUT', test.problem);
   // Tests share the standard input of the process; one that wants input has --stdin in its options.
-  const argv = [`--stdin=${devNull}`, ...options, ...test.loaderArguments, '--', test.image, ...test.programArguments];
+  const argv = [`--stdin=${test.stdin ?? devNull}`, ...options, `--timeout=${test.timeout}`, ...test.options];
+  if (test.device !== undefined) argv.push(`--device=${test.device}`);
+  argv.push('--', test.image, ...test.args);
   const parsed = parseArguments(RUN_GRAMMAR, argv);
   if (parsed.help) throw new WavewrightError('USAGE', 'it asks for help, which runs nothing');
   const { device: name, workers, stats, memory, check } = parsed.options;

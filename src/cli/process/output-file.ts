@@ -13,15 +13,28 @@ const PERMISSIONS = 0o7777;
  * Throws IO.
  */
 export function writeOutput(file: string, bytes: Uint8Array): void {
+  writeOutputParts(file, [bytes]);
+}
+
+/** As `writeOutput`, of parts that need not be there together. */
+export function writeOutputParts(file: string, parts: Iterable<Uint8Array | string>): void {
   attempt(file, () => {
     const place = placeOf(file);
+    const write = (descriptor: number) => {
+      for (const part of parts) writeFileSync(descriptor, part);
+    };
     if (place.besides === undefined) {
-      writeFileSync(file, bytes);
+      const descriptor = openSync(file, 'w');
+      try {
+        write(descriptor);
+      } finally {
+        closeSync(descriptor);
+      }
       return;
     }
     try {
       try {
-        writeFileSync(place.besides.descriptor, bytes);
+        write(place.besides.descriptor);
       } finally {
         // A disk of the network may say only now that it has no room.
         closeSync(place.besides.descriptor);

@@ -3,9 +3,8 @@
  * all. Elements and attributes are those of Ant's JUnit task (the schema of the Windy Road JUnit-Schema
  * project), and `skipped` of the suite.
  */
-import { hostname } from 'node:os';
-import type { TestResult } from './pool.ts';
 import type { ReportedCase } from './reported-cases.ts';
+import { didPass, type TestResult } from './verdict.ts';
 
 const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;', '"': '&quot;' };
 /** What XML 1.0 cannot hold. */
@@ -15,28 +14,44 @@ const escaped = (text: string) =>
   text.replace(FORBIDDEN, '\uFFFD').replace(/[<>&"]/g, (character) => ENTITIES[character]!);
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-/** `beganAt`: when the batch began. */
-export function formatJunit(results: readonly TestResult[], beganAt: Date): string {
-  const timestamp = beganAt.toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length);
-  const suites = results.map((result, id) => {
-    const cases = casesOf(result);
-    const count = (outcome: ReportedCase['outcome']) => cases.filter((one) => one.outcome === outcome).length;
-    const attributes = {
-      ...{ id, name: result.name, package: '', hostname: hostname(), timestamp, tests: cases.length },
-      ...{ failures: count('failed') + count('unfinished'), errors: 0, skipped: count('skipped') },
-      time: seconds(result.durationMs),
-    };
-    return [
-      `  <testsuite${attributesText(attributes)}>`,
-      '    <properties/>',
-      ...cases.map((one) => caseText(result, one)),
-      `    <system-out>${escaped(result.stdout)}</system-out>`,
-      `    <system-err>${escaped(result.stderr)}</system-err>`,
-      '  </testsuite>',
-    ].join('\n');
-  });
-  return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites>', ...suites, '</testsuites>', ''].join('\n');
+/** Where and when results came about. */
+export interface JunitOrigin {
+  readonly hostname: string;
+  /** To the second: `2026-01-02T03:04:05`. */
+  readonly timestamp: string;
 }
+
+/** The file in parts: there may be millions of results. */
+export function* junitParts(results: Iterable<TestResult>, origin: JunitOrigin): Generator<string> {
+  yield '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n';
+  let id = 0;
+  for (const result of results) yield suiteText(result, id++, origin);
+  yield '</testsuites>\n';
+}
+
+function suiteText(result: TestResult, id: number, { hostname, timestamp }: JunitOrigin): string {
+  const cases = casesOf(result);
+  const count = (matches: (one: ReportedCase) => boolean) => cases.filter(matches).length;
+  const bad = count((one) => !didPass(one));
+  const attributes = {
+    ...{ id, name: result.name, package: '', hostname, timestamp, tests: cases.length },
+    ...(wasRun(result) ? { failures: bad, errors: 0 } : { failures: 0, errors: bad }),
+    skipped: count(({ outcome }) => outcome === 'skipped'),
+    time: seconds(result.durationMs),
+  };
+  const lines = [
+    `  <testsuite${attributesText(attributes)}>`,
+    '    <properties/>',
+    ...cases.map((one) => caseText(result, one)),
+    `    <system-out>${escaped(result.stdout)}</system-out>`,
+    `    <system-err>${escaped(result.stderr)}</system-err>`,
+    '  </testsuite>',
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** Whether it came to an end of its own: what did not is an error, and no failure. */
+const wasRun = ({ outcome }: TestResult): boolean => outcome !== 'quarantined' && outcome !== 'error';
 
 const attributesText = (attributes: Readonly<Record<string, string | number>>): string =>
   Object.entries(attributes)
@@ -45,7 +60,7 @@ const attributesText = (attributes: Readonly<Record<string, string | number>>): 
 
 /** A program that failed beside its cases, or reports none, is a case itself. */
 function casesOf(result: TestResult): readonly ReportedCase[] {
-  const explained = result.cases.some(({ outcome }) => outcome === 'failed' || outcome === 'unfinished');
+  const explained = result.cases.some((one) => !didPass(one));
   if (result.cases.length > 0 && (result.outcome === 'passed' || explained)) return result.cases;
   return [...result.cases, { name: result.name, outcome: result.outcome === 'passed' ? 'passed' : 'failed' }];
 }
@@ -56,7 +71,8 @@ function caseText(result: TestResult, { name, outcome, took }: ReportedCase): st
   if (outcome === 'passed') return `${head}/>`;
   if (outcome === 'skipped') return `${head}><skipped/></testcase>`;
   const message = outcome === 'unfinished' ? 'did not finish' : `${result.outcome}, status ${result.status ?? 'none'}`;
-  return `${head}><failure${attributesText({ message, type: result.outcome })}/></testcase>`;
+  const element = wasRun(result) ? 'failure' : 'error';
+  return `${head}><${element}${attributesText({ message, type: result.outcome })}/></testcase>`;
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1e3 };
