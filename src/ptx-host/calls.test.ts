@@ -234,6 +234,50 @@ again:
   );
 });
 
+test('variables of functions are aligned as they say, however long the frames before them are', async () => {
+  const found = await outcomesOf(
+    `
+    .local .align 4 .b8 own[20];
+    .local .align 64 .b8 wide[64];
+    st.local.u32 [own], %gid;
+    mov.u64 %rd5, wide;
+    cvta.local.u64 %rd5, %rd5;
+    cvt.u32.u64 %r3, %rd5;
+    and.b32 %r3, %r3, 63;
+    call (%r4), place, (%gid);
+    add.u32 %r4, %r4, %r3;
+    st.global.u32 [%out], %r4;`,
+    {
+      threads: 64,
+      declarations: `
+.func (.param .b32 r) place(.param .b32 n) {
+  .reg .b32 %x<4>;
+  .reg .b64 %y;
+  .reg .pred %q;
+  .local .align 1 .b8 one[3];
+  .local .align 128 .b8 some[16];
+  ld.param.b32 %x1, [n];
+  mov.u64 %y, some;
+  cvt.u32.u64 %x2, %y;
+  and.b32 %x2, %x2, 127;
+  and.b32 %x1, %x1, 3;
+  setp.eq.u32 %q, %x1, 0;
+  @%q bra end;
+  sub.u32 %x1, %x1, 1;
+  call (%x3), place, (%x1);
+  add.u32 %x2, %x2, %x3;
+end:
+  st.param.b32 [r], %x2;
+  ret;
+}`,
+    },
+  );
+  assert.deepEqual(
+    found,
+    lanes(64, () => 0),
+  );
+});
+
 /** Runs a kernel of several texts, of which the first has it, on all executors. */
 async function linked(...texts: string[]): Promise<number[]> {
   const request = {

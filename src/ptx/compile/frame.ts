@@ -3,7 +3,6 @@ import { alignUp } from '../../base/align.ts';
 import type { StepOperand } from '../../ir/step.ts';
 import { PLACES } from '../machine/places.ts';
 import { constant, type FunctionRegister, type LirOperand } from './lir.ts';
-import { FRAME_ALIGNMENT } from './signature.ts';
 
 /** Base and number of an address. */
 export type AddressOperands = readonly [LirOperand, LirOperand];
@@ -15,11 +14,14 @@ export class Frame {
   #calls = 0;
 
   readonly isKernel: boolean;
+  /** Frames begin at multiples of this. */
+  readonly alignmentBytes: number;
 
   /** `start`: bytes that are taken. */
-  constructor(start: number, isKernel: boolean) {
+  constructor(start: number, { isKernel, alignmentBytes }: { isKernel: boolean; alignmentBytes: number }) {
     this.#sizeBytes = start;
     this.isKernel = isKernel;
+    this.alignmentBytes = alignmentBytes;
   }
 
   /** An offset from the start of the frame. */
@@ -30,7 +32,7 @@ export class Frame {
   }
 
   get sizeBytes(): number {
-    return alignUp(this.#sizeBytes, FRAME_ALIGNMENT);
+    return alignUp(this.#sizeBytes, this.alignmentBytes);
   }
 
   /** A number for a call of the function. */

@@ -96,7 +96,9 @@ class FunctionCompiler {
     this.#scope = new Scope(source, names, registers);
     this.#calls = doesCall(item.body!);
     const signature = item.isEntry ? undefined : callSignature(source, item.results, item.parameters);
-    this.#frame = new Frame(signature?.end ?? (this.#calls ? CALL_HEADER_BYTES : 0), item.isEntry);
+    const { frameAlignmentBytes: alignmentBytes } = module.shared;
+    const start = signature?.end ?? (this.#calls ? CALL_HEADER_BYTES : 0);
+    this.#frame = new Frame(start, { isKernel: item.isEntry, alignmentBytes });
     if (signature) this.#declareSlots(signature);
     else {
       for (const { variable, offset } of kernelParameters(source, item.parameters).parameters) {

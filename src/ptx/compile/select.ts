@@ -20,7 +20,6 @@ import {
 } from './lir.ts';
 import { computedRegister, OperandReader } from './operands.ts';
 import { VOTES } from './shared-layout.ts';
-import { FRAME_ALIGNMENT } from './signature.ts';
 
 const WARP_SIZE = 32n;
 
@@ -290,7 +289,7 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     const { offset } = scoped.instruction;
     if (guard) throw source.error(offset, "a guard of 'alloca'", 'UNSUPPORTED');
     if (alignment && alignment.kind !== 'constant') throw source.error(offset, 'an alignment that is no number');
-    const bytes = Number(alignment?.value ?? 0n) || FRAME_ALIGNMENT;
+    const bytes = Number(alignment?.value ?? 0n) || frame.alignmentBytes;
     if ((bytes & (bytes - 1)) !== 0) throw source.error(offset, `an alignment of ${bytes}`);
     const top = frame.top!;
     const aligned = (to: number): Lir[] => [
@@ -299,11 +298,11 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
     ];
     const { register } = scoped.scope.temporary('b32');
     return [
-      ...(bytes > FRAME_ALIGNMENT ? aligned(bytes) : []),
+      ...(bytes > frame.alignmentBytes ? aligned(bytes) : []),
       lir('cvt.u64.u32', [to!, top], offset),
       lir('cvt.u32.u64', [register, size!], offset),
       lir('add.u32', [top, top, register], offset),
-      ...aligned(FRAME_ALIGNMENT),
+      ...aligned(frame.alignmentBytes),
     ];
   },
   stacksave: ({ scoped, frame, guard }, [to]) => [

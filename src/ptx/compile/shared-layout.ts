@@ -17,6 +17,8 @@ export interface SharedModule {
   readonly module: PtxModule;
 }
 
+/** Of private memory, at least. */
+const STACK_ALIGNMENT_BYTES = 16;
 const DYNAMIC_ALIGNMENT_BYTES = 16;
 const MAX_SHARED_BYTES = 65_536;
 
@@ -27,6 +29,8 @@ export class SharedLayout {
   readonly votesOffset: number | undefined;
   /** Whether at barriers threads are counted, so that not all of a block have to come to each. */
   readonly countsAtBarriers: boolean;
+  /** Frames of functions begin at multiples of this, so that any of them has what its variables ask for. */
+  readonly frameAlignmentBytes: number;
   /** Where dynamic memory begins, if a variable names it. */
   readonly #dynamicStart: number | undefined;
 
@@ -40,6 +44,8 @@ export class SharedLayout {
       items.some(({ item }) => item.kind === 'function' && hasInstruction(item.body ?? [], test));
     const hasVotes = has((_, row) => row.expansion === 'votingBarrier');
     this.countsAtBarriers = has(isCounted);
+    const alignments = items.flatMap(({ item }) => (item.kind === 'function' ? [privateAlignment(item)] : []));
+    this.frameAlignmentBytes = alignments.reduce((most, each) => Math.max(most, each), STACK_ALIGNMENT_BYTES);
     this.votesOffset = hasVotes ? 0 : undefined;
     let common = hasVotes ? VOTES_BYTES : 0;
     for (const { source, variable } of variables) if (!isExtern(variable)) common = this.#put(variable, common, source);
@@ -124,6 +130,22 @@ function hasInstruction(
     const row = statement.kind === 'instruction' ? formOf(statement.opcode)?.row : undefined;
     return row !== undefined && test(statement as PtxInstruction, row); // reason: only an instruction has a row
   });
+}
+
+/** The most that a variable in private memory says that it needs. */
+function privateAlignment({ isEntry, results, parameters, body = [] }: PtxFunction): number {
+  const own = isEntry ? [] : [...results, ...parameters];
+  return own.reduce((most, { alignmentBytes = 1 }) => Math.max(most, alignmentBytes), alignmentOf(body));
+}
+
+function alignmentOf(statements: readonly Statement[]): number {
+  let most = 1;
+  for (const statement of statements) {
+    if (statement.kind === 'block') most = Math.max(most, alignmentOf(statement.statements));
+    else if (statement.kind === 'variable' && !isShared(statement))
+      most = Math.max(most, statement.alignmentBytes ?? 1);
+  }
+  return most;
 }
 
 /** A barrier with all its operands has a count of threads. */

@@ -32,8 +32,6 @@ export const LINK_OFFSET = 0;
 export const ACTIVATION_OFFSET = 4;
 export const CALLER_FRAME_OFFSET = 8;
 export const CALL_HEADER_BYTES = 16;
-/** Frames begin at multiples of this. */
-export const FRAME_ALIGNMENT = 16;
 /** Results and parameters of a function at most. */
 const MAX_PARAMETERS_BYTES = 32_768;
 
