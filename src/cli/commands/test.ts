@@ -9,8 +9,11 @@ import { type TestResult, verdictOf } from '../../fleet/verdict.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
+import type { CaseRunnerOptions } from '../batch/case-runner.ts';
 import { collectCases, planCases } from '../batch/plan.ts';
 import { runBatch } from '../batch/pool.ts';
+import { CHILD_WRAPPER_OPTION, isolated, wrapperOf } from '../batch/process-channel.ts';
+import { openThread } from '../batch/thread-channel.ts';
 import { checkOutput, writeOutputParts } from '../process/output-file.ts';
 import { packageVersion } from '../process/package-version.ts';
 import { HOOK_OPTION, TOOL_OPTION } from '../program/tool-options.ts';
@@ -53,6 +56,13 @@ const OPTIONS = {
   },
   filter: { kind: 'text', placeholder: 'TEXT', description: 'only programs whose path contains TEXT' },
   junit: { kind: 'text', placeholder: 'FILE', description: 'write the results to FILE as JUnit XML' },
+  isolation: {
+    kind: 'choice',
+    choices: ['thread', 'process'],
+    default: 'thread',
+    description: 'where programs run: processes cost more, and survive programs that end them or take all memory',
+  },
+  'child-wrapper': CHILD_WRAPPER_OPTION,
   shard: {
     kind: 'text',
     placeholder: 'I/N',
@@ -105,6 +115,7 @@ export const test = defineCommand({
     const startMs = performance.now();
     await runBatch(plan.cases, {
       jobs: options.jobs,
+      ...runnerOptions(context, options),
       runOptions: poolOptions(options, cores),
       onResult: (result, index) => {
         counts.add(result);
@@ -181,6 +192,18 @@ function caseOptions({ memory, run = [], tool = [], hook = [] }: TestOptions): s
 const poolOptions = ({ workers, jobs }: TestOptions, cores: number): string[] => [
   `--workers=${workers ?? Math.max(1, Math.floor(cores / jobs))}`,
 ];
+
+/** Threads, or processes that see what this one sees. */
+function runnerOptions(
+  { env }: CommandContext,
+  { isolation, 'child-wrapper': wrapper }: TestOptions,
+): Pick<CaseRunnerOptions, 'open' | 'maxCases' | 'crashRetries'> {
+  if (isolation === 'process') {
+    return isolated({ env, ...(wrapper !== undefined && { wrapper: wrapperOf(wrapper, env['PATH']) }) });
+  }
+  if (wrapper === undefined) return { open: openThread };
+  throw new WavewrightError('USAGE', '--child-wrapper is for processes: it goes with --isolation=process');
+}
 
 function printResult(context: CommandContext, { format, tool, hook }: TestOptions, result: TestResult): void {
   if (format !== 'text') return;
