@@ -234,6 +234,85 @@ again:
   );
 });
 
+test('vectors of registers are moved, and passed to functions and back', async () => {
+  const found = await outcomesOf(
+    `
+    .reg .v2 .b32 pair<3>;
+    .reg .v4 .u16 four;
+    .reg .b64 whole;
+    mov.u32 pair1.x, %gid;
+    add.u32 pair1.y, %gid, 5;
+    call (pair2), turned, (pair1);
+    mov.v2.b32 {%r3, %r4}, pair2;
+    mov.v2.b32 {%r3, %r4}, {%r4, %r3};
+    cvt.u16.u32 %rs1, %r3;
+    mov.v4.u16 four, {%rs1, 7, 8, 9};
+    mov.v4.u16 four, {four.w, four.x, four.y, four.z};
+    mov.b64 whole, four;
+    cvt.u64.u32 %rd6, %r4;
+    shl.b64 %rd6, %rd6, 48;
+    xor.b64 whole, whole, %rd6;
+    st.global.u64 [%out], whole;`,
+    {
+      threads: 64,
+      declarations: `
+.func (.reg .v2 .b32 r) turned(.reg .v2 .b32 p) {
+  mov.b32 r.x, p.y;
+  mov.b32 r.y, p.x;
+  ret;
+}`,
+    },
+  );
+  // What was turned is turned again: the thread's number is the first of the two, and then the second of four.
+  assert.deepEqual(
+    found,
+    Array.from({ length: 64 }, (_, i) => (8n << 48n) | (7n << 32n) | (BigInt(i) << 16n) | 9n).map(
+      (word, i) => word ^ (BigInt(i + 5) << 48n),
+    ),
+  );
+});
+
+test('variables in functions are there once for all threads, each for its function alone', async () => {
+  const found = await outcomesOf(
+    `
+    .global .u32 table[2] = {100, 200};
+    call (%r3), one, (%gid);
+    and.b32 %r4, %gid, 1;
+    mul.wide.u32 %rd5, %r4, 4;
+    mov.u64 %rd6, table;
+    add.u64 %rd6, %rd6, %rd5;
+    ld.global.u32 %r4, [%rd6];
+    add.u32 %r3, %r3, %r4;
+    st.global.u32 [%out], %r3;`,
+    {
+      threads: 64,
+      declarations: `
+.func (.param .b32 r) two(.param .b32 n) {
+  .reg .b32 %x;
+  ld.param.b32 %x, [n];
+  shl.b32 %x, %x, 1;
+  st.param.b32 [r], %x;
+  ret;
+}
+.func (.param .b32 r) one(.param .b32 n) {
+  .reg .b32 %x;
+  .reg .b64 %f;
+  .const .u64 table[1] = {two};
+  ld.param.b32 %x, [n];
+  ld.const.u64 %f, [table];
+  p: .callprototype (.param .b32 _) _ (.param .b32 _);
+  call (%x), %f, (%x), p;
+  st.param.b32 [r], %x;
+  ret;
+}`,
+    },
+  );
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => 2 * i + 100 + 100 * (i & 1)),
+  );
+});
+
 test('variables of functions are aligned as they say, however long the frames before them are', async () => {
   const found = await outcomesOf(
     `

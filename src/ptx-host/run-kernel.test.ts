@@ -143,6 +143,31 @@ test('local memory is the thread’s own, by offset and by generic address', asy
   );
 });
 
+test('accesses without a space of what is named are those of its space', async () => {
+  const found = await outcomesOf(
+    `
+    .local .align 8 .b8 depot[16];
+    .shared .align 8 .b8 tile[16];
+    st.u32 [depot+8], %gid;
+    ld.local.u32 %r3, [depot+8];
+    st.local.u32 [depot+4], 1000;
+    ld.u32 %r4, [depot+4];
+    add.u32 %r3, %r3, %r4;
+    st.shared.u32 [tile], 70000;
+    bar.sync 0;
+    atom.add.u32 %r4, [tile], 1;
+    bar.sync 0;
+    ld.u32 %r4, [tile];
+    add.u32 %r3, %r3, %r4;
+    st.global.u32 [%out], %r3;`,
+    { threads: 64, block: 64 },
+  );
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => i + 71_064),
+  );
+});
+
 test('a null pointer is null again when it was an address of a window between', async () => {
   const found = await outcomesOf(
     `

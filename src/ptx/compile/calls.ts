@@ -4,7 +4,7 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { PLACES } from '../machine/places.ts';
-import { isType, type PtxType } from '../machine/types.ts';
+import { isType, type PtxType, sizeOf } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { ConstantOperand, NameOperand, PtxInstruction } from '../text/syntax.ts';
 import { type CallOperands, callOperands } from './call-operands.ts';
@@ -84,7 +84,9 @@ class CallWriter {
     const place = given.kind === 'name' ? this.#scope.find(given.name) : undefined;
     if (given.kind !== 'name' || place?.kind !== 'frame') {
       const type = this.#typeOf(slot, given);
-      return [this.#line(`st.local.${type}`, [...at(0), this.#reader.read(given, type, false)])];
+      return this.#elementsOf(slot, given).map((element, i) =>
+        this.#line(`st.local.${type}`, [...at(i * sizeOf(type)), this.#reader.read(element, type, false)]),
+      );
     }
     const from = place.offset + Number(given.addend);
     const common = Math.min(alignUp(place.sizeBytes, 4), alignUp(slot.sizeBytes, 4));
@@ -106,8 +108,17 @@ class CallWriter {
     }
     if (!slot) throw this.#source.error(result.offset, `'${this.#operands.callee.name}' has no such result`);
     const type = this.#typeOf(slot, result);
-    const register = this.#reader.write(result, type, false);
-    return [this.#line(`ld.local.${type}`, [register, ...this.#frame.atCallee(slot.offset)])];
+    return this.#elementsOf(slot, result).map((element, i) => {
+      const from = this.#frame.atCallee(slot.offset + i * sizeOf(type));
+      return this.#line(`ld.local.${type}`, [this.#reader.write(element, type, false), ...from]);
+    });
+  }
+
+  /** The registers of a vector, or the value itself. */
+  #elementsOf({ variable: { vector } }: ParameterSlot, value: Element): readonly Element[] {
+    const elements = this.#reader.elementsOf(value);
+    if (elements?.length === (vector && Number(vector.slice(2)))) return elements ?? [value];
+    throw this.#source.error(value.offset, `a value for a parameter of type ${vector ?? 'that is no vector'}`);
   }
 
   #typeOf({ variable }: ParameterSlot, { offset }: Element): PtxType {

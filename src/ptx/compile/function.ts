@@ -1,7 +1,7 @@
 /** One kernel or function of a module as machine code. */
 import { alignUp } from '../../base/align.ts';
 import { PLACES } from '../machine/places.ts';
-import { isType } from '../machine/types.ts';
+import { isType, sizeOf } from '../machine/types.ts';
 import type { Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
@@ -14,12 +14,13 @@ import { keepRegisters } from './keep.ts';
 import { type BodyParts, type LinearCode, linearize } from './linearize.ts';
 import { type FunctionRegister, type Lir, lir } from './lir.ts';
 import { type PlacedCode, placeCode } from './place.ts';
-import { type DeclaredRegister, type ModuleNames, Scope } from './scope.ts';
+import { type DeclaredRegister, type ModuleNames, type NamePlace, Scope } from './scope.ts';
 import type { SharedLayout } from './shared-layout.ts';
 import {
   CALL_HEADER_BYTES,
   type CallSignature,
   callSignature,
+  isGlobalSpace,
   type ParameterSlot,
   variableExtent,
 } from './signature.ts';
@@ -43,6 +44,8 @@ export interface ModuleParts {
   readonly source: PtxSource;
   readonly names: ModuleNames;
   readonly shared: SharedLayout;
+  /** Places a global variable that only the function sees. */
+  declareGlobal(variable: Variable): NamePlace;
 }
 
 /** A parameter of a kernel, by its offset in the block of parameters. */
@@ -167,21 +170,21 @@ class FunctionCompiler {
       if (variable.space !== '.reg') this.#scope.define(variable.name, { kind: 'frame', offset, sizeBytes });
     }
     for (const slot of parameters) {
-      this.#inRegister(slot, (register, type) => {
-        this.#prologue.push(lir(`ld.local.${type}`, [register, ...this.#frame.at(slot.offset)], 0));
+      this.#inRegister(slot, (register, type, offset) => {
+        this.#prologue.push(lir(`ld.local.${type}`, [register, ...this.#frame.at(offset)], 0));
       });
     }
     for (const slot of results) {
-      this.#inRegister(slot, (register, type) => {
-        this.#epilogue.push(lir(`st.local.${type}`, [...this.#frame.at(slot.offset), register], 0));
+      this.#inRegister(slot, (register, type, offset) => {
+        this.#epilogue.push(lir(`st.local.${type}`, [...this.#frame.at(offset), register], 0));
       });
     }
   }
 
-  /** Parameters may be registers, too. */
+  /** Parameters may be registers, too. `add`: each with its offset in the frame. */
   #inRegister(
-    { variable: { space, type: text, name, vector, offset } }: ParameterSlot,
-    add: (register: DeclaredRegister['register'], type: string) => void,
+    { variable: { space, type: text, name, vector, offset }, offset: start }: ParameterSlot,
+    add: (register: DeclaredRegister['register'], type: string, offset: number) => void,
   ): void {
     if (space !== '.reg') return;
     const type = text.slice(1);
@@ -196,7 +199,9 @@ class FunctionCompiler {
       offset,
     });
     const place = this.#scope.find(name);
-    if (place?.kind === 'register') add(place.declared.register, type);
+    if (place?.kind === 'register') add(place.declared.register, type, start);
+    if (place?.kind !== 'vector') return;
+    for (const [i, { register }] of place.elements.entries()) add(register, type, start + i * sizeOf(type));
   }
 
   #declare(scope: Scope, variable: Variable): void {
@@ -204,6 +209,10 @@ class FunctionCompiler {
     const { space, name, offset } = variable;
     if (space.startsWith('.shared')) {
       scope.define(name, { kind: 'shared', offset: this.#module.shared.offsetOf(variable) });
+      return;
+    }
+    if (isGlobalSpace(space)) {
+      scope.define(name, this.#module.declareGlobal(variable));
       return;
     }
     if (space !== '.local' && space !== '.param') {

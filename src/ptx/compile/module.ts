@@ -15,7 +15,7 @@ import { KERNEL_HEADER_BYTES, type KernelHeader, writeKernelHeader } from './ker
 import type { PlacedLine } from './place.ts';
 import type { NamePlace } from './scope.ts';
 import { SharedLayout, type SharedModule, VOTES } from './shared-layout.ts';
-import { callSignature, variableExtent } from './signature.ts';
+import { callSignature, isGlobalSpace, variableExtent } from './signature.ts';
 
 /** A place that holds the address of a symbol. `sizeBytes`: of the part of it that goes there. */
 export interface Relocation {
@@ -241,20 +241,29 @@ class ModuleCompiler {
   }
 
   #declare(variable: Variable): void {
-    const { space, name, linkage, offset, initializer } = variable;
+    const { space, name, linkage, offset } = variable;
     if (space.startsWith('.shared')) {
       this.#names.set(name, { kind: 'shared', offset: this.#shared.offsetOf(variable) });
       return;
     }
-    if (space !== '.global' && space !== '.const') {
-      throw this.#source.error(offset, `a variable in ${space}`, 'UNSUPPORTED');
-    }
+    if (!isGlobalSpace(space)) throw this.#source.error(offset, `a variable in ${space}`, 'UNSUPPORTED');
     this.#names.set(name, { kind: 'symbol', name });
-    if (linkage === '.extern') return;
+    if (linkage !== '.extern') this.#placeVariable(variable, name);
+  }
+
+  /** A variable in a function has a name that no text can have. */
+  #declareInFunction(variable: Variable): NamePlace {
+    const name = `${variable.name} of offset ${variable.offset}`;
+    if (variable.linkage === '.extern') throw this.#source.error(variable.offset, "'.extern' in a function");
+    this.#placeVariable(variable, name);
+    return { kind: 'symbol', name };
+  }
+
+  #placeVariable(variable: Variable, name: string): void {
     const { sizeBytes, alignmentBytes } = variableExtent(variable, this.#source);
     const place = this.#place(sizeBytes, alignmentBytes);
     this.#symbols.push({ name, offset: place, sizeBytes, binding: bindingOf(variable) });
-    if (initializer) this.#initialize(variable, initializer, place, sizeBytes);
+    if (variable.initializer) this.#initialize(variable, variable.initializer, place, sizeBytes);
   }
 
   #initialize(variable: Variable, initializer: Initializer, place: number, sizeBytes: number): void {
@@ -284,7 +293,15 @@ class ModuleCompiler {
 
   /** Compiles a kernel, whose code stands behind a header, or a function; names that it uses. */
   #function(item: PtxFunction): readonly string[] {
-    const compiled = compileFunction({ source: this.#source, names: this.#names, shared: this.#shared }, item);
+    const before = this.#relocations.length;
+    const compiled = compileFunction(
+      {
+        ...{ source: this.#source, names: this.#names, shared: this.#shared },
+        declareGlobal: (variable) => this.#declareInFunction(variable),
+      },
+      item,
+    );
+    const named = this.#relocations.slice(before).map(({ symbol }) => symbol);
     const headerBytes = item.isEntry ? KERNEL_HEADER_BYTES : 0;
     const sizeBytes = headerBytes + compiled.code.sizeBytes;
     const offset = this.#place(sizeBytes, ALIGNMENT);
@@ -303,7 +320,7 @@ class ModuleCompiler {
       ...{ name: item.name, offset, sizeBytes, isKernel: item.isEntry, vectorRows, accumulatorRows },
       ...{ frameBytes, hasOpenStack, givesWay, callees },
     });
-    if (!item.isEntry) return used;
+    if (!item.isEntry) return [...named, ...used];
     const { parameters, end } = kernelParameters(this.#source, item.parameters);
     const sharedBytes = this.#shared.bytesOf(item);
     this.#headers.push({
@@ -314,7 +331,7 @@ class ModuleCompiler {
       ...{ name: item.name, offset, sizeBytes, parameters: parameters.map(imageParameter), parametersSizeBytes: end },
       ...{ sharedSizeBytes: sharedBytes, registerCount: vectorRows + accumulatorRows, ...launchBounds(item) },
     });
-    return used;
+    return [...named, ...used];
   }
 
   /** Writes code that begins at `base` of the image; names that it uses. */

@@ -150,6 +150,13 @@ export class OperandReader {
     }
   }
 
+  /** Where a variable is that has offsets of its own there; undefined for generic addresses. */
+  spaceOf({ base }: AddressOperand): 'local' | 'shared' | undefined {
+    const kind = base === undefined ? undefined : this.#scope.find(base)?.kind;
+    if (kind === 'shared') return 'shared';
+    return kind === 'frame' ? 'local' : undefined;
+  }
+
   /** Whether a name is a variable of the lane or the kernel, whose address is a sum. */
   isPlaced({ name }: NameOperand): boolean {
     const kind = this.#scope.find(name)?.kind;

@@ -37,6 +37,8 @@ const MAX_REGISTERS = 2 ** 22;
 /** A range such as `%r<14>`: its registers get numbers when they are used. */
 interface Range {
   readonly type: PtxType;
+  /** Elements of each; undefined where they are no vectors. */
+  readonly length: number | undefined;
   readonly count: number;
 }
 
@@ -62,18 +64,20 @@ export class Scope {
   declareRegisters({ type: text, vector, names, offset }: RegisterDeclaration): void {
     const type = text.slice(1);
     if (!isType(type)) throw this.#source.error(offset, `registers of type ${text}`, 'UNSUPPORTED');
-    const length = Number(vector?.slice(2) ?? 1);
-    if (length > 4) throw this.#source.error(offset, `registers of type ${vector}${text}`, 'UNSUPPORTED');
-    for (const { name, count } of names) {
-      if (vector !== undefined && count !== undefined) {
-        throw this.#source.error(offset, `a range of registers of type ${vector}${text}`, 'UNSUPPORTED');
-      }
-      if (vector !== undefined) {
-        const elements = Array.from({ length }, () => this.#register(type, offset));
-        this.#names.set(name, { kind: 'vector', elements });
-      } else if (count !== undefined) this.#ranges.set(name, { type, count });
-      else this.#names.set(name, { kind: 'register', declared: this.#register(type, offset) });
+    const length = vector === undefined ? undefined : Number(vector.slice(2));
+    if (length !== undefined && length > 4) {
+      throw this.#source.error(offset, `registers of type ${vector}${text}`, 'UNSUPPORTED');
     }
+    for (const { name, count } of names) {
+      if (count !== undefined) this.#ranges.set(name, { type, length, count });
+      else this.#names.set(name, this.#placeOf(type, length, offset));
+    }
+  }
+
+  /** New registers. */
+  #placeOf(type: PtxType, length: number | undefined, offset: number): NamePlace {
+    if (length === undefined) return { kind: 'register', declared: this.#register(type, offset) };
+    return { kind: 'vector', elements: Array.from({ length }, () => this.#register(type, offset)) };
   }
 
   define(name: string, place: NamePlace): void {
@@ -104,7 +108,7 @@ export class Scope {
     if (stem === undefined || digits === undefined) return undefined;
     const split = this.#rangeOf(name, stem.length);
     if (!split) return undefined;
-    const place: NamePlace = { kind: 'register', declared: this.#register(split.type, 0) };
+    const place = this.#placeOf(split.type, split.length, 0);
     this.#names.set(name, place);
     return place;
   }

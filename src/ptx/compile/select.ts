@@ -3,7 +3,7 @@ import { PLACES, WAITS } from '../machine/places.ts';
 import { bitsOf, type PtxType } from '../machine/types.ts';
 import { countOf, type OperandRule, typeOf, vectorOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
-import { formOf } from '../rows/table.ts';
+import { formInSpace, formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts';
 import { callCode } from './calls.ts';
@@ -105,12 +105,21 @@ export function guardOf(
   return { register: place.declared.register, isNegated: guard.isNegated };
 }
 
-function machine({ guard, scoped, frame }: Context, form: Form, operands: readonly LirOperand[]): Lir {
-  const { offset } = scoped.instruction;
+function machine(context: Context, form: Form, operands: readonly LirOperand[]): Lir {
+  const { offset } = context.scoped.instruction;
+  return { form: formHere(context, form) ?? form, operands, guard: context.guard, target: undefined, offset };
+}
+
+/** The form that accesses what the text means here, where that is another one. */
+function formHere({ scoped, reader, frame }: Context, { opcode, modifiers, row }: Form): Form | undefined {
+  const { space } = modifiers;
+  if (row.className !== 'memory' && row.className !== 'atomic') return undefined;
   // Parameters at an address that a register of a function holds are the function's.
-  const isOwn = !frame.isKernel && form.modifiers['space'] === 'param' && form.row.className === 'memory';
-  const own = isOwn ? formOf(form.opcode.replace('.param.', '.param::func.')) : undefined;
-  return { form: own ?? form, operands, guard, target: undefined, offset };
+  if (space === 'param' && !frame.isKernel) return formOf(opcode.replace('.param.', '.param::func.'));
+  // An access without a space of what a name says is one of the space where that is.
+  const address = scoped.instruction.operands.find((operand) => operand.kind === 'address');
+  const named = space === undefined && address ? reader.spaceOf(address) : undefined;
+  return named && formInSpace(opcode, named);
 }
 
 /** Where an operand of the row stands among those of the machine. */

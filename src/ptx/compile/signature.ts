@@ -4,6 +4,9 @@ import { isType, sizeOf } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { Variable } from '../text/syntax.ts';
 
+/** Whether variables of a space are there for all threads and kernels. */
+export const isGlobalSpace = (space: string): boolean => space === '.global' || space === '.const';
+
 /** Bytes of a variable in memory, and to what they are aligned. */
 export function variableExtent(
   variable: Variable,

@@ -4,7 +4,7 @@
  * accesses of local memory, at a known place of the frame.
  */
 import { PLACES } from '../machine/places.ts';
-import { formOf } from '../rows/table.ts';
+import { formInSpace } from '../rows/table.ts';
 import { constant, type Lir, type LirOperand, registersOf } from './lir.ts';
 import type { SelectedBlock } from './uniform.ts';
 
@@ -78,21 +78,11 @@ function onStack(line: Lir, addresses: ReadonlyMap<number, StackAddress>): Lir {
   const address = base?.kind === 'virtual' ? addresses.get(base.id) : undefined;
   if (!address || addend?.kind !== 'constant') return line;
   const isGeneric = form.modifiers['space'] === undefined;
-  const local = isGeneric ? formOf(inLocalMemory(form.opcode)) : form;
+  const local = isGeneric ? formInSpace(form.opcode, 'local') : form;
   if (local?.modifiers['space'] !== 'local' || isGeneric !== address.isGeneric) return line;
   return {
     ...line,
     form: local,
     operands: operands.with(at, PLACES.frame).with(at + 1, constant(address.offset + addend.value)),
   };
-}
-
-/** The opcode with the space, which stands behind the order and the scope (PTX ISA 9.7.9.8 and 9.7.9.11). */
-function inLocalMemory(opcode: string): string {
-  const words = opcode.split('.');
-  for (let at = 1; at <= words.length; at++) {
-    const named = words.toSpliced(at, 0, 'local').join('.');
-    if (formOf(named)?.modifiers['space'] === 'local') return named;
-  }
-  return opcode;
 }

@@ -177,11 +177,17 @@ function addressOf(b: PtxBuilder): void {
   b.write(0, b.add(base.type === 'i64' ? base : b.zext64(base), offset));
 }
 
+function moveVector(b: PtxBuilder): void {
+  const values = b.readAll(1);
+  for (const [element, value] of values.entries()) b.write(0, value, element);
+}
+
 const ELEMENTS: Readonly<Record<string, string>> = { b16: 'b8', b32: 'b16', b64: 'b32' };
 
 // biome-ignore format: one row per line, as the tables of the manual
 const ROWS: readonly PtxRow[] = [
   ptxRow('mov', '.type=@value|pred', '=type type', (b) => b.write(0, b.read(1)), { expansion: 'move' }),
+  ptxRow('mov', '.vec=v2|v4.type=@value', '=type*vec type*vec', moveVector),
   ptxRow('selp', '.type=@value', '=type type type pred', (b) => b.write(0, b.select(b.read(3), b.read(1), b.read(2)))),
   ptxRow('slct', '.ftz?.type=@value.s32', '=type type type s32', (b) => b.write(0, b.select(b.ltS(b.read(3), b.i32(0)), b.read(2), b.read(1)))),
   ptxRow('slct', '.ftz?.type=@value.f32', '=type type type f32', (b) => b.write(0, b.select(b.f32.le(b.f32.constant(0), b.read(3)), b.read(1), b.read(2)))),

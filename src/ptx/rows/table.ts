@@ -56,3 +56,16 @@ function findForm(opcode: string): Form | undefined {
   }
   return undefined;
 }
+
+/**
+ * The form of an opcode that names no state space in one, which stands behind the order and the scope (PTX
+ * ISA 9.7.9.8 and 9.7.9.11).
+ */
+export function formInSpace(opcode: string, space: string): Form | undefined {
+  const words = opcode.split('.');
+  for (let at = 1; at <= words.length; at++) {
+    const found = formOf(words.toSpliced(at, 0, space).join('.'));
+    if (found?.modifiers['space'] === space) return found;
+  }
+  return undefined;
+}
