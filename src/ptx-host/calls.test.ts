@@ -263,7 +263,7 @@ test('vectors of registers are moved, and passed to functions and back', async (
 }`,
     },
   );
-  // What was turned is turned again: the thread's number is the first of the two, and then the second of four.
+  // What was turned is turned again: the thread’s number is the first of two, and then the second of four.
   assert.deepEqual(
     found,
     Array.from({ length: 64 }, (_, i) => (8n << 48n) | (7n << 32n) | (BigInt(i) << 16n) | 9n).map(
