@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { fatBinary } from '../../nvptx/containers.test-support.ts';
 import { runCommand } from '../run-command.test-support.ts';
 
 const run = (...argv: string[]) => runCommand(argv);
@@ -35,6 +36,24 @@ const broken = path.join(folder, 'broken.ptx');
 writeFileSync(broken, TEXT.replace('mul.rn', 'mul.xx'));
 const damaged = path.join(folder, 'damaged.ptx');
 writeFileSync(damaged, TEXT.replace('[out]', '[out'));
+
+test('ptx finds texts in what they are packed in, and names the first device that runs them', async () => {
+  const packed = path.join(folder, 'half.fatbin');
+  const text = (target: string): Uint8Array => new TextEncoder().encode(TEXT.replace('sm_70', target));
+  writeFileSync(
+    packed,
+    fatBinary(
+      [75, 100].map((processor) => ({ kind: 1, processor, bytes: text(`sm_${processor}`), compression: 'zstd' })),
+    ),
+  );
+  const { status, stdout } = await run('ptx', packed);
+  assert.equal(status, 1);
+  assert.match(stdout, /half\.fatbin.*: PTX 7\.8 for sm_75.*\n {2}kernel half.*\n {2}runs on ptx:sm_75\n/);
+  assert.match(
+    stdout,
+    /: PTX 7\.8 for sm_100.*\n {2}kernel half.*\n {2}does not run here: it is for sm_100 and later\n/,
+  );
+});
 
 test('ptx says what a text holds and whether it runs', async () => {
   const { status, stdout } = await run('ptx', file);

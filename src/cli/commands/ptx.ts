@@ -1,4 +1,8 @@
 import { WavewrightError } from '../../base/errors.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { PTX_PROCESSORS } from '../../devices/emulated/ptx/processors.ts';
+import { openNvptx } from '../../nvptx/images.ts';
+import { noPtx, runsOn } from '../../nvptx/pick.ts';
 import { compilePtx } from '../../ptx/compile/module.ts';
 import { type PtxSummary, summarize } from '../../ptx/summary.ts';
 import { parsePtx } from '../../ptx/text/parser.ts';
@@ -20,27 +24,47 @@ export const ptx = defineCommand({
     json: 'an object; `schema` and `version` say how to read it',
   },
   notes: [
-    'FILE is a PTX text, as clang -S or nvcc -ptx write it; - is standard input. What is no PTX is an error with its line.',
+    'FILE is a PTX text, as clang -S or nvcc -ptx write it, or a fat binary, an offload binary or bundle, a host program or an archive with PTX in it; - is standard input. What is no PTX is an error with its line.',
     'Exit status: 0 when all kernels can run here, 1 when an instruction or a feature is missing, which is named.',
     'Example: wavewright ptx kernel.ptx',
   ],
   async run({ stdout }, { print, opcodes, format }, files) {
     let status = 0;
-    const reports = files.map((file) => {
-      const text = ptxText(readInput(file, 'a PTX text'));
+    const reports = files.flatMap(textsIn).map(({ file, text }) => {
       const module = parsePtx(text, file);
-      const missing = missingIn(text, file);
+      const device = PTX_PROCESSORS.find((each) => runsOn(module.target[0]!, each));
+      const missing =
+        missingIn(text, file) ?? (device === undefined ? `it is for ${module.target[0]!} and later` : undefined);
       if (missing !== undefined) status = 1;
-      return { file, module, summary: summarize(module), missing };
+      return { file, module, summary: summarize(module), missing, device };
     });
     if (print) for (const { module } of reports) stdout(printPtx(module));
     else if (format === 'json') {
       const list = reports.map(({ file, summary, missing }) => ({ file, ...summary, missing: missing ?? null }));
       stdout(`${JSON.stringify({ schema: 'wavewright.ptx', version: 1, files: list }, undefined, 2)}\n`);
-    } else for (const { file, summary, missing } of reports) stdout(textOf(file, summary, missing, opcodes));
+    } else for (const report of reports) stdout(textOf(report, opcodes));
     return status;
   },
 });
+
+interface Report {
+  readonly file: string;
+  readonly summary: PtxSummary;
+  readonly missing: string | undefined;
+  /** The first processor that runs it. */
+  readonly device: string | undefined;
+}
+
+/** A file is a text, or holds some. */
+function textsIn(file: string): { readonly file: string; readonly text: string }[] {
+  const bytes = readInput(file, 'a PTX text');
+  const images = openNvptx(bytes, file, { decompress: nodeDecompress })?.images;
+  // What is no PTX is an error of the parser, with its place.
+  if (images === undefined) return [{ file, text: ptxText(bytes) }];
+  const texts = images.filter(({ kind }) => kind === 'ptx');
+  if (texts.length === 0) throw noPtx(images);
+  return texts.map((image) => ({ file: image.name, text: ptxText(image.expand()) }));
+}
 
 /** Why a kernel of the module does not run here. */
 function missingIn(text: string, file: string): string | undefined {
@@ -53,7 +77,7 @@ function missingIn(text: string, file: string): string | undefined {
   }
 }
 
-function textOf(file: string, summary: PtxSummary, missing: string | undefined, withOpcodes: boolean): string {
+function textOf({ file, summary, missing, device }: Report, withOpcodes: boolean): string {
   const { version, target, kernels, functions, externals, variables, instructions, opcodes } = summary;
   const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
   const lines = [
@@ -62,7 +86,7 @@ function textOf(file: string, summary: PtxSummary, missing: string | undefined, 
     ...functions.map((name) => `  function ${name}`),
     ...externals.map((name) => `  extern ${name}`),
     ...(withOpcodes ? Object.entries(opcodes).map(([name, number]) => `  ${String(number).padStart(6)} ${name}`) : []),
-    missing === undefined ? '  runs on ptx:sm_70' : `  does not run here: ${missing.replaceAll('\n', '\n  ')}`,
+    missing === undefined ? `  runs on ptx:${device}` : `  does not run here: ${missing.replaceAll('\n', '\n  ')}`,
   ];
   return `${lines.join('\n')}\n`;
 }
