@@ -281,16 +281,51 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
   // The destinations may be sources, too.
   product: ({ scoped }, operands) => {
     const { form, scope, instruction } = scoped;
-    const { left, right } = form.modifiers;
-    const registers = countOf(form.row.operands[2]!, form.modifiers);
-    const [results, factors, sums] = [operands.slice(0, 4), operands.slice(4, -4), operands.slice(-4)];
-    const computed = results.map(() => scope.temporary('b32').register);
+    const { offset } = instruction;
+    const { row, modifiers } = form;
+    let next = 0;
+    const [results, left, right, sums] = row.operands.map((spec) => {
+      const count = countOf(spec, modifiers);
+      next += count;
+      return operands.slice(next - count, next);
+    });
+    const type = bitsOf(typeOf(row.operands[0]!, modifiers)) === 64 ? 'b64' : 'b32';
+    const code: Lir[] = [];
+    const copies: Lir[] = [];
+    let partial: LirOperand[] = [];
+    for (const part of row.parts!(modifiers)) {
+      const { register } = scope.temporary(type);
+      const own = part.sums.map((i) => (part.isPartial ? partial : sums!)[i]!);
+      const factors = [...part.left.map((i) => left![i]!), ...part.right.map((i) => right![i]!)];
+      code.push(lir(part.opcode, [register, ...factors, ...own], offset));
+      if (part.result === undefined) partial.push(register);
+      else {
+        copies.push(lir(`mov.${type}`, [results![part.result]!, register], offset));
+        partial = [];
+      }
+    }
+    return [...code, ...copies];
+  },
+  // A result may stand where the address was.
+  tile: ({ scoped }, operands) => {
+    const { form, scope, instruction } = scoped;
+    const { offset } = instruction;
+    const { row, modifiers } = form;
+    const { load = 'store', matrix, order, shape, space, type } = modifiers;
+    const parts = ['wave_tile', load, matrix, order, shape, space, type].filter((part) => part !== undefined);
+    const opcode = (i: number): string => `${parts.join('.')}.i${i}`;
+    const stride = operands.at(-1)!;
+    if (load === 'store') {
+      const [base, place, ...stored] = operands.slice(0, -1);
+      return stored.map((register, i) => lir(opcode(i), [base!, place!, register, stride], offset));
+    }
+    const loaded = operands.slice(0, -3);
+    const [base, place] = operands.slice(-3);
+    const name = `b${bitsOf(typeOf(row.operands[0]!, modifiers))}` as 'b32' | 'b64'; // reason: no element is narrower
+    const registers = loaded.map(() => scope.temporary(name).register);
     return [
-      ...computed.map((register, i) => {
-        const all = [register, ...factors, sums[i]!];
-        return lir(`wave_mma.h${registers}.${left}.${right}.i${i}`, all, instruction.offset);
-      }),
-      ...computed.map((register, i) => lir('mov.b32', [results[i]!, register], instruction.offset)),
+      ...registers.map((register, i) => lir(opcode(i), [register, base!, place!, stride], offset)),
+      ...registers.map((register, i) => lir(`mov.${name}`, [loaded[i]!, register], offset)),
     ];
   },
   move: (context) => move(context),

@@ -31,7 +31,7 @@ interface NamePlace {
  * Kernel parameters are in global memory, at an address of the wave, or at one that a register holds; those
  * of functions are in private memory.
  */
-function placeOf(b: PtxBuilder, index: number, named = b.modifiers['space']): NamePlace {
+export function placeOf(b: PtxBuilder, index: number, named = b.modifiers['space']): NamePlace {
   const { base, offset, isParameter: isNamed } = b.address(index);
   const isOwn = named === 'param::func';
   const isParameter = isNamed || (base.type === 'i64' && named?.startsWith('param') && !isOwn);
@@ -53,7 +53,7 @@ function accessSizes(totalBytes: number): number[] {
   return sizes;
 }
 
-const advanced = (b: PtxBuilder, address: Value, bytes: number): Value =>
+export const advanced = (b: PtxBuilder, address: Value, bytes: number): Value =>
   b.add(address, address.type === 'i64' ? b.i64(BigInt(bytes)) : b.i32(bytes));
 
 function load(b: PtxBuilder): void {

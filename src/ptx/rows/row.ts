@@ -4,6 +4,18 @@ import type { PtxBuilder } from './builder.ts';
 import { type OperandRule, operandRule } from './operand-spec.ts';
 import { type Modifiers, Pattern } from './pattern.ts';
 
+/** An instruction of the machine for a product of matrices, with registers that it takes of the operands. */
+export interface ProductPart {
+  readonly opcode: string;
+  readonly left: readonly number[];
+  readonly right: readonly number[];
+  /** Of accumulators; `isPartial`: of what the parts before came to. */
+  readonly sums: readonly number[];
+  readonly isPartial: boolean;
+  /** The register of the result; undefined for what the parts behind go on with. */
+  readonly result: number | undefined;
+}
+
 /** What instructions are counted by. */
 export const PTX_CLASSES = ['integer', 'float', 'convert', 'move', 'memory', 'atomic', 'control', 'warp'] as const;
 
@@ -24,7 +36,8 @@ export type Expansion =
   | 'stacksave'
   | 'stackrestore'
   | 'copy'
-  | 'product';
+  | 'product'
+  | 'tile';
 
 /** What lanes have to come to together, in whatever activations. */
 export interface Meeting {
@@ -49,6 +62,8 @@ export interface PtxRow {
   readonly meeting: Meeting | undefined;
   /** It reads scalars, which are the same for all lanes. */
   readonly isOfWave: boolean;
+  /** Of a product of matrices: what computes it. */
+  readonly parts: ((modifiers: Modifiers) => readonly ProductPart[]) | undefined;
   readonly build: (b: PtxBuilder) => void;
 }
 
@@ -70,6 +85,7 @@ export interface PtxRowFlags {
   readonly expansion?: Expansion;
   readonly meeting?: Meeting;
   readonly isOfWave?: boolean;
+  readonly parts?: (modifiers: Modifiers) => readonly ProductPart[];
 }
 
 /**
@@ -90,11 +106,12 @@ export function ptxRow(
     expansion,
     meeting,
     isOfWave = false,
+    parts,
   }: PtxRowFlags = {},
 ): PtxRow {
   const specs = operands.split(' ').filter((text) => text !== '');
   return {
     ...{ name, modifiers, pattern: new Pattern(modifiers), operands: specs.map(operandRule) },
-    ...{ className, control, isInternal, flow, expansion, meeting, isOfWave, build },
+    ...{ className, control, isInternal, flow, expansion, meeting, isOfWave, parts, build },
   };
 }

@@ -12,6 +12,7 @@ import { NARROW_ROWS } from './narrow.ts';
 import { machineOperands, type OperandRule } from './operand-spec.ts';
 import type { Modifiers } from './pattern.ts';
 import type { Form, PtxRow } from './row.ts';
+import { TILE_ROWS } from './tiles.ts';
 import { VIDEO_ROWS } from './video.ts';
 import { WARP_ROWS } from './warp.ts';
 
@@ -28,6 +29,7 @@ export const PTX_ROWS: readonly PtxRow[] = [
   ...CONTROL_ROWS,
   ...WARP_ROWS,
   ...PRODUCT_ROWS,
+  ...TILE_ROWS,
 ];
 
 const ROWS_BY_NAME = Map.groupBy(PTX_ROWS, ({ name }) => name);
