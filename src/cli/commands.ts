@@ -45,6 +45,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/test.ts')).test,
   },
   {
+    name: 'sweep',
+    summary: 'run programs with all combinations of targets, options, inputs, seeds, tools and checks',
+    load: async () => (await import('./commands/sweep.ts')).sweep,
+  },
+  {
     name: 'merge',
     summary: 'make one result of the reports of several machines',
     load: async () => (await import('./commands/merge.ts')).merge,

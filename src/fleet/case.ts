@@ -21,6 +21,8 @@ export interface Case {
   readonly timeout: number;
   /** How often it is run again when it did not pass. */
   readonly retries: number;
+  /** What sets it apart from the other cases of a sweep, for results; its name says it, too. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Why it cannot run, where that is seen before. */
   readonly problem?: string;
 }

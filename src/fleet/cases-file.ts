@@ -43,7 +43,7 @@ export const MAX_RETRIES = 100;
 const MAX_NAME = 4096;
 const DIGEST = /^[0-9a-f]{64}$/;
 const CASES_SCHEMA = 'wavewright.cases';
-const NAMES = ['image', 'name', 'device', 'run', 'args', 'env', 'stdin', 'timeout', 'retries', 'problem'];
+const NAMES = ['image', 'name', 'device', 'run', 'args', 'env', 'stdin', 'timeout', 'retries', 'labels', 'problem'];
 
 /** Whether an operand names a file of cases; `-` is standard input. */
 export const isCasesFile = (file: string): boolean => file === '-' || file.endsWith('.jsonl');
@@ -111,25 +111,32 @@ export function caseOf(
     ...(stdin !== undefined && { stdin: placed(folder, stdin) }),
     timeout: numberMember(object, 'timeout', seconds, place) ?? defaults.timeout,
     retries: numberMember(object, 'retries', { min: 0, max: MAX_RETRIES }, place) ?? defaults.retries,
+    ...(object['labels'] !== undefined && { labels: stringsOf(object['labels'], 'labels', place) }),
     ...(problem !== undefined && { problem }),
   };
 }
 
 const placed = (folder: string, file: string): string => (path.isAbsolute(file) ? file : path.join(folder, file));
 
-function environmentOf(value: unknown, place: LinePlace): Record<string, string> {
+function stringsOf(value: unknown, name: string, place: LinePlace): Record<string, string> {
   const entries = isObject(value) ? Object.entries(value) : undefined;
   if (!entries?.every((entry): entry is [string, string] => typeof entry[1] === 'string')) {
-    throw place.wrong("'env' is no object of strings");
+    throw place.wrong(`'${name}' is no object of strings`);
   }
-  const wrong = entries.find(([name, text]) => !/^[^=\0]+$/.test(name) || text.includes('\0'));
-  if (wrong) throw place.wrong(`'env' has '${wrong[0]}', which is no variable`);
   return Object.fromEntries(entries);
+}
+
+/** Variables by name. Throws BAD_INPUT for what no environment holds. */
+export function environmentOf(value: unknown, place: LinePlace): Record<string, string> {
+  const env = stringsOf(value, 'env', place);
+  const wrong = Object.entries(env).find(([name, text]) => !/^[^=\0]+$/.test(name) || text.includes('\0'));
+  if (wrong) throw place.wrong(`'env' has '${wrong[0]}', which is no variable`);
+  return env;
 }
 
 /** The object of a line that `caseOf` reads again, all said; paths are relative to `folder`. */
 export function caseObject(one: Case, folder = '.'): JsonObject {
-  const { name, image, device, options, args, env, stdin, timeout, retries, problem } = one;
+  const { name, image, device, options, args, env, stdin, timeout, retries, labels, problem } = one;
   const from = (file: string) => (path.isAbsolute(file) || folder === '.' ? file : path.relative(folder, file));
   return {
     ...{ name, image: from(image) },
@@ -138,7 +145,7 @@ export function caseObject(one: Case, folder = '.'): JsonObject {
     ...(args.length > 0 && { args }),
     ...(Object.keys(env).length > 0 && { env }),
     ...(stdin !== undefined && { stdin: from(stdin) }),
-    ...{ timeout, retries },
+    ...{ timeout, retries, ...(labels !== undefined && { labels }) },
     ...(problem !== undefined && { problem }),
   };
 }

@@ -10,13 +10,13 @@ export interface JsonLine {
   readonly place: LinePlace;
 }
 
-/** Where a line stands, for errors. */
+/** Where an object stands, for errors. */
 export class LinePlace {
   readonly file: string;
-  /** From 1 on. */
-  readonly line: number;
+  /** From 1 on; absent where the file is one object. */
+  readonly line: number | undefined;
 
-  constructor(file: string, line: number) {
+  constructor(file: string, line?: number) {
     this.file = file;
     this.line = line;
   }
@@ -26,8 +26,8 @@ export class LinePlace {
   }
 
   error(code: 'BAD_INPUT' | 'LIMIT_EXCEEDED', what: string, hint?: string): WavewrightError {
-    const context = { file: this.file, section: `line ${this.line}`, ...(hint !== undefined && { hint }) };
-    return new WavewrightError(code, what, context);
+    const section = this.line === undefined ? {} : { section: `line ${this.line}` };
+    return new WavewrightError(code, what, { file: this.file, ...section, ...(hint !== undefined && { hint }) });
   }
 }
 

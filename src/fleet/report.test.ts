@@ -39,7 +39,13 @@ const someCase: fc.Arbitrary<Case> = fc.record(
   {
     ...{ name, image: name.map((each) => path.join('d', each)) },
     ...{ options: fc.array(text), args: fc.array(text), env: fc.dictionary(variable, plain) },
-    ...{ timeout: fc.integer({ min: 1, max: 9999 }), retries: fc.nat(3), device: text, problem: text },
+    ...{
+      timeout: fc.integer({ min: 1, max: 9999 }),
+      retries: fc.nat(3),
+      device: text,
+      labels: fc.dictionary(name, text, { noNullPrototype: true }),
+      problem: text,
+    },
   },
   { requiredKeys: ['name', 'image', 'options', 'args', 'env', 'timeout', 'retries'] },
 );

@@ -6,7 +6,7 @@ import { type MergedReports, mergedLines, mergeReports, type NamedVerdict } from
 import { shardText } from '../../fleet/shard.ts';
 import type { TestResult } from '../../fleet/verdict.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
-import { writeOutput, writeOutputParts } from '../process/output-file.ts';
+import { checkOutput, writeOutput, writeOutputParts } from '../process/output-file.ts';
 import { formatTestResult, formatTestSummary, TestCounts } from '../text/test-text.ts';
 
 const FINDINGS = 1;
@@ -18,6 +18,11 @@ export const merge = defineCommand({
   options: {
     junit: { kind: 'text', placeholder: 'FILE', description: 'write the results to FILE as JUnit XML' },
     report: { kind: 'text', placeholder: 'FILE', description: 'write one report of all, sorted by name, to FILE' },
+    sqlite: {
+      kind: 'text',
+      placeholder: 'FILE',
+      description: 'write cases and verdicts to FILE as a database of SQLite',
+    },
     missing: {
       kind: 'text',
       placeholder: 'FILE',
@@ -46,6 +51,7 @@ export const merge = defineCommand({
       const origin = { hostname: 'localhost', timestamp: merged.began };
       writeOutputParts(options.junit, junitParts(resultsOf(verdicts), origin));
     }
+    if (options.sqlite !== undefined) await writeDatabase(options.sqlite, merged);
     if (options.format === 'json') context.stdout(`${JSON.stringify(mergedJson(merged), undefined, 2)}\n`);
     else printText(context, merged);
     const problems = problemsOf(merged);
@@ -54,6 +60,13 @@ export const merge = defineCommand({
     return isGood ? 0 : FINDINGS;
   },
 });
+
+async function writeDatabase(file: string, { whole, wavewright, began, cases, verdicts }: MergedReports) {
+  checkOutput(file);
+  const { writeResultsDatabase } = await import('../../fleet/results-database.ts');
+  const header = { ...whole, wavewright, began };
+  writeResultsDatabase(file, { header, cases, verdicts: verdicts.map(({ verdict }) => verdict) });
+}
 
 function* resultsOf(verdicts: readonly NamedVerdict[]): Generator<TestResult> {
   for (const one of verdicts) yield resultOf(one);
