@@ -1,8 +1,8 @@
 /**
  * `node bench/rewriting.ts [MB...]`: what rewriting a code object costs, by its size: decoding its code once,
- * as a listing does, lifting it, laying it out anew, and counting at every instruction. CPU time of all
- * threads of a process of its own for each size, in which V8 begins cold, and the most memory that it had.
- * The code is that of the kernels of the examples, over and over.
+ * as a listing does, lifting it, laying it out anew, and counting in every block and at every instruction.
+ * CPU time of all threads of a process of its own for each size, in which V8 begins cold, and the most memory
+ * that it had. The code is that of the kernels of the examples, over and over.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
@@ -28,6 +28,7 @@ interface Costs {
   readonly listing: number;
   readonly lift: number;
   readonly relayout: number;
+  readonly countBlocks: number;
   readonly count: number;
   readonly maxRssBytes: number;
 }
@@ -105,13 +106,14 @@ async function measure(sizeBytes: number): Promise<Costs> {
       at += typeof instruction === 'object' ? instruction.sizeBytes : 4;
     }
   };
-  const tool = await chooseTool('instruction-count');
+  const [blocks, instructionCount] = [await chooseTool('block-count'), await chooseTool('instruction-count')];
   const costs = {
     decode: cpuSeconds(() => decodeAll(false)),
     listing: cpuSeconds(() => decodeAll(true)),
     lift: cpuSeconds(() => liftCodeObject(parseCodeObject(bytes, name))),
     relayout: cpuSeconds(() => instrumentCodeObject(bytes, { name })),
-    count: cpuSeconds(() => instrumentImage({ bytes, name }, [tool])),
+    countBlocks: cpuSeconds(() => instrumentImage({ bytes, name }, [blocks])),
+    count: cpuSeconds(() => instrumentImage({ bytes, name }, [instructionCount])),
   };
   if (characters === 0) throw new Error('nothing was printed');
   return { codeBytes: code.length, instructions, ...costs, maxRssBytes: process.resourceUsage().maxRSS * 1024 };
@@ -119,7 +121,7 @@ async function measure(sizeBytes: number): Promise<Costs> {
 
 /** A line of text; behind seconds what they are of those of the listing. */
 function lineOf({ codeBytes, instructions, maxRssBytes, listing, ...costs }: Costs): string {
-  const cells = [costs.decode, listing, costs.lift, costs.relayout, costs.count].map(
+  const cells = [costs.decode, listing, costs.lift, costs.relayout, costs.countBlocks, costs.count].map(
     (seconds) => `${seconds.toFixed(2)} (${(seconds / listing).toFixed(1)})`,
   );
   const each = ((costs.count * 1e6) / instructions).toFixed(1);
@@ -141,8 +143,8 @@ if (import.meta.main) {
   if (first === '--apart') process.stdout.write(JSON.stringify(await measure(Number(others[0]) * MEGA)));
   else {
     process.stdout.write(
-      '| MB | instructions | decode, s | with text | lift | lay out anew | count everywhere | us each | memory, MB |\n' +
-        '|---|---|---|---|---|---|---|---|---|\n',
+      '| MB | instructions | decode, s | with text | lift | lay out anew | count blocks | count everywhere | us each | memory, MB |\n' +
+        '|---|---|---|---|---|---|---|---|---|---|\n',
     );
     for (const size of first === undefined ? SIZES : [first, ...others].map(Number)) {
       process.stdout.write(lineOf(measuredApart(size)));

@@ -107,7 +107,7 @@ const DEBT: readonly string[] = [];
  * own: ALLOWED lists what is in it).
  */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  bench: ['kernels', '.'],
+  bench: ['kernels', 'applications', '.'],
   cli: ['process', 'arguments', 'text', 'program', 'batch', 'commands', '.'],
   'devices/emulated': ['amdgpu', 'ptx', '.'],
   emulator: ['machine', 'lowering', 'handlers', 'code', 'jit', 'reference', 'schedule', 'workers', '.'],
@@ -171,7 +171,11 @@ const IMPORT =
  */
 const STREAMS = /^import (?!type)[^;]*'node:(?:fs|fs\/promises|zlib|net|tty|child_process|stream)'/m;
 /** Files that only such commands load as need them anyway. */
-const USES_STREAMS = ['src/bench/node-baseline.ts', 'src/bench/node-launch-costs.ts'];
+const USES_STREAMS = [
+  'src/bench/measure-application.ts',
+  'src/bench/node-baseline.ts',
+  'src/bench/node-launch-costs.ts',
+];
 
 /**
  * Static, side-effect, re-exporting, type-only and dynamic imports of one file, and the modules of Node that

@@ -117,6 +117,43 @@ function kernel(name: string, processor: string, optimisation: 'O2' | 'O0' = 'O2
   return { output, sources, headers: ['examples/kernels/gpu.clh'], command };
 }
 
+const DEVICE_VERSION = 'examples/applications/device-version.h';
+/** Folder of the bitcode of AMD's device libraries, of Debian's package rocm-device-libs. */
+const DEVICE_LIBRARIES = '/usr/lib/x86_64-linux-gnu/amdgcn/bitcode';
+/**
+ * Debian's libraries do not know all targets: these numbers, of major, minor version and stepping, tell them.
+ */
+const APPLICATION_TARGETS = { gfx90a: { version: 9010, waves: 'on' }, gfx1100: { version: 11000, waves: 'off' } };
+
+/** Kernels as an application's host would have them compiled, functions and all. */
+function application(name: string, processor: keyof typeof APPLICATION_TARGETS): Image {
+  const output = `examples/applications/${name}.${processor}.co`;
+  const sources = [`examples/applications/${name}.cl`];
+  const { version, waves } = APPLICATION_TARGETS[processor];
+  const switches = [
+    'abi_version_500',
+    'correctly_rounded_sqrt_off',
+    'daz_opt_off',
+    'finite_only_off',
+    'unsafe_math_off',
+  ];
+  const libraries = [
+    'opencl',
+    'ocml',
+    'ockl',
+    ...[...switches, `wavefrontsize64_${waves}`].map((each) => `oclc_${each}`),
+  ];
+  const command = [
+    ...clang(output),
+    ...['-mcode-object-version=5', '-x', 'cl', '-cl-std=CL2.0', '-O3', '-nogpulib', '-Wall', '-Wextra'],
+    ...[`-DDEVICE_VERSION=${version}`, '-include', DEVICE_VERSION],
+    ...libraries.flatMap((file) => ['-Xclang', '-mlink-builtin-bitcode', '-Xclang', `${DEVICE_LIBRARIES}/${file}.bc`]),
+    ...['-o', output],
+    ...sources,
+  ];
+  return { output, sources, headers: [DEVICE_VERSION], command };
+}
+
 /** Code objects that are linked with each other when they are loaded; `kind` o is a relocatable one. */
 function part(name: string, processor: string, kind: 'co' | 'o' = 'co'): Image {
   const isKernel = name === 'apply';
@@ -173,6 +210,28 @@ const KERNELS = [
   'vadd',
 ];
 
+const APPLICATIONS = [
+  'bfs',
+  'bitonicsort',
+  'blackscholes',
+  'chemistry',
+  'correlation',
+  'diffusion',
+  'fft',
+  'gaussian',
+  'histogram256',
+  'hotspot',
+  'kmeans',
+  'lavamd',
+  'lud',
+  'md',
+  'nw',
+  'radixsort',
+  'scan',
+  'spmv',
+  'stencil3d',
+];
+
 /** Those with instructions that the other generations lack. */
 const MATRIX_KERNELS: Readonly<Record<string, readonly string[]>> = {
   ...{ gfx90a: ['mfma16'], gfx942: ['mfma16'], gfx1100: ['wmma16'], sm_70: [] },
@@ -189,6 +248,7 @@ export const IMAGES: readonly Image[] = [
   ...['hello', 'sieve', 'sha256'].map(ptxProgram),
   ...['gfx90a', 'gfx1100'].flatMap((processor) => [part('apply', processor), part('filters', processor)]),
   part('filters', 'gfx90a', 'o'),
+  ...APPLICATIONS.flatMap((name) => [application(name, 'gfx90a'), application(name, 'gfx1100')]),
   ...Object.entries(MATRIX_KERNELS).flatMap(([processor, matrixKernels]) => [
     ...[...KERNELS, ...matrixKernels].map((name) => kernel(name, processor)),
     kernel('mandelbrot', processor, 'O0'),

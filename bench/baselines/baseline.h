@@ -1,17 +1,29 @@
-/* What the protocol (baseline.c) asks of a baseline: prepare a launch once, run it many times, show a buffer. */
+/* What the protocol (baseline.c) asks of a baseline: prepare a plan once, run it many times, show a buffer. */
 #ifndef BASELINE_H
 #define BASELINE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_ARGUMENTS = 8, MAX_NAME = 63 };
+enum { MAX_ARGUMENTS = 12, MAX_BUFFERS = 12, MAX_NAME = 63 };
+
+struct buffer {
+  void *data;
+  size_t size;
+  /* What it begins every run with; NULL where a run begins with what the one before left. */
+  void *contents;
+};
 
 struct argument {
-  /* NULL: a 32-bit integer. */
+  /* NULL: a number. */
   void *buffer;
+  /* The number of the buffer in its plan. */
+  int index;
+  /* Bytes of the buffer or of the number. */
   size_t size;
+  /* A number of 32 bits, or the first half of one of 64. */
   int32_t value;
+  uint8_t bytes[8];
 };
 
 struct launch {
@@ -23,11 +35,22 @@ struct launch {
   struct argument arguments[MAX_ARGUMENTS];
 };
 
-/* NULL, or why this baseline cannot run it. The launch stays valid until the next call. */
-const char *baseline_prepare(const struct launch *launch);
-/* Runs it to its end. */
+/* Launches of kernels of one source, in order. */
+struct plan {
+  /* Its path from the root of the repository. */
+  char source[256];
+  int buffer_count, launch_count;
+  struct buffer buffers[MAX_BUFFERS];
+  struct launch *launches;
+};
+
+/* NULL, or why this baseline cannot run it. The plan stays valid until the next call. */
+const char *baseline_prepare(const struct plan *plan);
+/* Gives a buffer its contents before a run. */
+void baseline_restore(int buffer);
+/* Runs all launches to their end. */
 void baseline_run(void);
-/* Makes the contents of a buffer argument visible in the launch. */
-void baseline_read(int argument);
+/* Makes the contents of a buffer visible in the plan. */
+void baseline_read(int buffer);
 
 #endif

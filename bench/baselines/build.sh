@@ -17,7 +17,7 @@ gcc $flags -O3 -o "$out/gcc" baseline.c native.c -lm
 gcc $flags -O3 -march=native -o "$out/gcc-native" baseline.c native.c -lm
 gcc $flags -O3 -march=native -DVECTORISED -o "$out/gcc-vectorised" baseline.c native.c -lm
 if [ -e /usr/include/CL/cl.h ]; then
-  gcc $flags -O2 -DKERNELS_FOLDER="\"$root/examples/kernels\"" -DSTAND_IN_FOLDER="\"$root/bench/baselines/opencl\"" \
+  gcc $flags -O2 -DROOT_FOLDER="\"$root\"" -DSTAND_IN_FOLDER="\"$root/bench/baselines/opencl\"" \
     -o "$out/pocl" baseline.c opencl.c -lOpenCL
 else
   echo "no OpenCL headers: without PoCL" >&2

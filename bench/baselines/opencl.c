@@ -1,4 +1,4 @@
-/* The kernels of examples/kernels, from the same source, on the first OpenCL device; opencl/gpu.clh stands in for gpu.clh. */
+/* The kernels of examples, from the same source, on the first OpenCL device; opencl/gpu.clh stands in for gpu.clh. */
 #define CL_TARGET_OPENCL_VERSION 120
 #include "baseline.h"
 
@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const struct launch *current;
+static const struct plan *current;
 static cl_context context;
 static cl_command_queue queue;
 static cl_device_id device;
 static cl_program program;
-static cl_kernel kernel;
-static cl_mem buffers[MAX_ARGUMENTS];
+static cl_kernel *kernels;
+static int kernel_count;
+static cl_mem buffers[MAX_BUFFERS];
 
 static void check(cl_int status, const char *what) {
   if (status == CL_SUCCESS) return;
@@ -33,7 +34,7 @@ static void open_device(void) {
 
 static char *read_source(const char *name) {
   char path[512];
-  snprintf(path, sizeof path, KERNELS_FOLDER "/%s.cl", name);
+  snprintf(path, sizeof path, ROOT_FOLDER "/%s", name);
   FILE *file = fopen(path, "rb");
   if (file == NULL) return NULL;
   static char text[1 << 16];
@@ -42,47 +43,71 @@ static char *read_source(const char *name) {
   return text;
 }
 
-const char *baseline_prepare(const struct launch *launch) {
-  if (context == NULL) open_device();
-  const char *source = read_source(launch->kernel);
-  if (source == NULL) return "no source";
-  for (int i = 0; current != NULL && i < MAX_ARGUMENTS; i++) {
+static void close_plan(void) {
+  for (int i = 0; i < MAX_BUFFERS; i++) {
     if (buffers[i] != NULL) clReleaseMemObject(buffers[i]);
     buffers[i] = NULL;
   }
-  if (kernel != NULL) clReleaseKernel(kernel);
+  for (int i = 0; i < kernel_count; i++) clReleaseKernel(kernels[i]);
+  free(kernels);
+  kernels = NULL;
+  kernel_count = 0;
   if (program != NULL) clReleaseProgram(program);
-  kernel = NULL;
+  program = NULL;
+}
+
+/* Each launch has a kernel object of its own, which keeps its arguments. */
+static void prepare_launch(const struct launch *launch, cl_kernel *kernel) {
+  cl_int status;
+  *kernel = clCreateKernel(program, launch->kernel, &status);
+  check(status, "kernel");
+  for (int i = 0; i < launch->argument_count; i++) {
+    const struct argument *argument = &launch->arguments[i];
+    if (argument->buffer == NULL)
+      check(clSetKernelArg(*kernel, (cl_uint)i, argument->size, argument->bytes), "argument");
+    else
+      check(clSetKernelArg(*kernel, (cl_uint)i, sizeof(cl_mem), &buffers[argument->index]), "argument");
+  }
+}
+
+const char *baseline_prepare(const struct plan *plan) {
+  if (context == NULL) open_device();
+  const char *source = read_source(plan->source);
+  if (source == NULL) return "no source";
+  close_plan();
   cl_int status;
   program = clCreateProgramWithSource(context, 1, &source, NULL, &status);
   check(status, "program");
   if (clBuildProgram(program, 1, &device, "-cl-std=CL2.0 -I " STAND_IN_FOLDER, NULL, NULL) != CL_SUCCESS)
     return "does not compile";
-  kernel = clCreateKernel(program, launch->kernel, &status);
-  check(status, "kernel");
-  for (int i = 0; i < launch->argument_count; i++) {
-    const struct argument *argument = &launch->arguments[i];
-    if (argument->buffer == NULL) {
-      check(clSetKernelArg(kernel, (cl_uint)i, sizeof argument->value, &argument->value), "argument");
-      continue;
-    }
-    buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, argument->size, argument->buffer, &status);
+  for (int i = 0; i < plan->buffer_count; i++) {
+    const struct buffer *buffer = &plan->buffers[i];
+    buffers[i] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, buffer->size, buffer->data, &status);
     check(status, "buffer");
-    check(clSetKernelArg(kernel, (cl_uint)i, sizeof buffers[i], &buffers[i]), "argument");
   }
-  current = launch;
+  kernels = calloc((size_t)plan->launch_count, sizeof *kernels);
+  kernel_count = plan->launch_count;
+  for (int i = 0; i < kernel_count; i++) prepare_launch(&plan->launches[i], &kernels[i]);
+  current = plan;
   return NULL;
 }
 
+void baseline_restore(int buffer) {
+  const struct buffer *own = &current->buffers[buffer];
+  check(clEnqueueWriteBuffer(queue, buffers[buffer], CL_TRUE, 0, own->size, own->contents, 0, NULL, NULL), "write");
+}
+
 void baseline_run(void) {
-  check(clEnqueueNDRangeKernel(queue, kernel, (cl_uint)current->dimensions, NULL, current->grid, current->workgroup, 0, NULL,
-                               NULL),
-        "launch");
+  for (int i = 0; i < kernel_count; i++) {
+    const struct launch *launch = &current->launches[i];
+    check(clEnqueueNDRangeKernel(queue, kernels[i], (cl_uint)launch->dimensions, NULL, launch->grid, launch->workgroup, 0,
+                                 NULL, NULL),
+          "launch");
+  }
   check(clFinish(queue), "finish");
 }
 
-void baseline_read(int argument) {
-  check(clEnqueueReadBuffer(queue, buffers[argument], CL_TRUE, 0, current->arguments[argument].size,
-                            current->arguments[argument].buffer, 0, NULL, NULL),
-        "read");
+void baseline_read(int buffer) {
+  const struct buffer *own = &current->buffers[buffer];
+  check(clEnqueueReadBuffer(queue, buffers[buffer], CL_TRUE, 0, own->size, own->data, 0, NULL, NULL), "read");
 }

@@ -1,5 +1,6 @@
 /** The ratios that the compiled tiers have to reach, and whether a run reached them. */
 
+import type { ApplicationMeasurement } from './measure-application.ts';
 import type { KernelMeasurement } from './measure-kernel.ts';
 import type { CompileTimes, EmptyDispatchTimes, HelloTimes } from './node-launch-costs.ts';
 import type { WorkerSpeedUp } from './node-worker-speed-up.ts';
@@ -98,6 +99,62 @@ export const safetyGoals = (reports: readonly KernelMeasurement[]): GoalResult[]
         ...{ goal: `<= ${MAX_SAFETY} x`, met: unchecked / perSecond <= MAX_SAFETY },
       })),
   );
+
+const POCL = 'pocl';
+/** How many times as fast as PoCL: on average (geometric), and at least. */
+const APPLICATION_RATIOS = { steady: { mean: 1, least: 0.3 }, cold: { mean: 2, least: 0.8 } };
+const MAX_COLD_OVER_STEADY_MS = 1000;
+const MAX_MEDIAN_SAFETY = 1.15;
+
+/** Of each target, where PoCL was measured; what checks cost always. */
+export function applicationGoals(reports: readonly ApplicationMeasurement[]): GoalResult[] {
+  return [...Map.groupBy(reports, ({ target }) => target)].flatMap(([target, own]) => {
+    const compared = own.flatMap((report) => {
+      const pocl = report.rivals.find(({ name }) => name === POCL);
+      return pocl ? [{ report, pocl }] : [];
+    });
+    const ratios = (['steady', 'cold'] as const).flatMap((kind) => {
+      if (compared.length === 0) return [];
+      const each = compared.map(({ report, pocl }) => ({
+        ...{ name: report.application, measured: report[`${kind}Ms`], baseline: pocl[`${kind}Ms`] },
+        value: pocl[`${kind}Ms`] / report[`${kind}Ms`],
+      }));
+      const least = each.reduce((a, b) => (b.value < a.value ? b : a));
+      const mean = Math.exp(each.reduce((sum, { value }) => sum + Math.log(value), 0) / each.length);
+      const sum = (of: 'measured' | 'baseline'): number => each.reduce((all, one) => all + one[of], 0);
+      const { mean: wanted, least: atLeast } = APPLICATION_RATIOS[kind];
+      const what = `applications on ${target} / ${POCL}, ${kind === 'steady' ? 'steady' : 'first run'}`;
+      return [
+        {
+          ...{ what: `${what}, geometric mean`, unit: 'ms', measured: sum('measured'), baseline: sum('baseline') },
+          ...{ value: mean, goal: `>= ${wanted} x`, met: mean >= wanted },
+        },
+        {
+          ...{ what: `${what}, least: ${least.name}`, unit: 'ms', measured: least.measured, baseline: least.baseline },
+          ...{ value: least.value, goal: `>= ${atLeast} x`, met: least.value >= atLeast },
+        },
+      ];
+    });
+    const coldest = own.reduce((a, b) => (b.coldMs - b.steadyMs > a.coldMs - a.steadyMs ? b : a));
+    const over = coldest.coldMs - coldest.steadyMs;
+    const costs = own.map((report) => ({ report, value: report.steadyMs / report.uncheckedMs }));
+    costs.sort((a, b) => a.value - b.value);
+    const safety = (what: string, { report, value }: (typeof costs)[number], limit: number): GoalResult => ({
+      ...{ what: `applications on ${target}, time with checks / without, ${what}: ${report.application}`, unit: 'ms' },
+      ...{ measured: report.steadyMs, baseline: report.uncheckedMs, value, goal: `<= ${limit} x`, met: value <= limit },
+    });
+    return [
+      ...ratios,
+      {
+        ...{ what: `${coldest.application} on ${target}, first run over a steady one`, unit: 'ms' },
+        ...{ measured: coldest.coldMs, baseline: coldest.steadyMs, value: over },
+        ...{ goal: `<= ${MAX_COLD_OVER_STEADY_MS} ms`, met: over <= MAX_COLD_OVER_STEADY_MS },
+      },
+      safety('median', costs[costs.length >> 1]!, MAX_MEDIAN_SAFETY),
+      safety('most', costs.at(-1)!, MAX_SAFETY),
+    ];
+  });
+}
 
 const MIN_SPEED_UP = { workers: 2, times: 1.8 };
 

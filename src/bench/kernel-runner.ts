@@ -5,13 +5,35 @@ import type { Device } from '../device/device.ts';
 import type { DispatchStatistics } from '../device/statistics.ts';
 import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
-import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
+import {
+  CodeObjectReader,
+  createRuntime,
+  type Executable,
+  type Queue,
+  type Runtime,
+  type Signal,
+} from '../hsa/index.ts';
 import { launchPacket } from '../hsa/queues/queue-launch.ts';
 import { createObservedQueue, type LaunchObserver } from '../hsa/runtime/launch-observer.ts';
-import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
-import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
+import type { ParsedArgument } from '../launch/argument-text.ts';
+import {
+  type BufferArgument,
+  type LaunchArgument,
+  placeArguments,
+  writeArguments,
+} from '../launch/kernel-arguments.ts';
 import { prepareLaunch, writeHidden } from '../launch/prepare.ts';
+import {
+  contentsBytes,
+  contentsSizeBytes,
+  type Plan,
+  type PlanArgument,
+  type PlanLaunch,
+  plainArgumentBytes,
+  planOf,
+} from './applications/application.ts';
 import type { Argument, BenchmarkLaunch } from './kernels/kernel-benchmark.ts';
+import { timed } from './sampling.ts';
 
 /** A code object and what to call it in errors. */
 export interface KernelImage {
@@ -27,6 +49,13 @@ export interface Measured {
   readonly output: Uint8Array;
 }
 
+/** A plan whose buffers are allocated. */
+export interface PreparedPlan {
+  readonly run: () => Omit<Measured, 'output'>;
+  /** The memory of a buffer, by its name; the next run may change it. */
+  readonly buffer: (name: string) => Uint8Array;
+}
+
 /** A device of some language that runs benchmark kernels. */
 export interface BenchmarkRunner extends Disposable {
   /** Of all runs so far. */
@@ -36,16 +65,6 @@ export interface BenchmarkRunner extends Disposable {
    * in the buffers is there in the next one. Throws what loading throws; a run throws GPU_FAULT.
    */
   prepare(image: KernelImage, kernelName: string, launch: BenchmarkLaunch): () => Measured;
-}
-
-/** What a run gives that ends before it returns. */
-export function measured(output: Uint8Array, run: () => void): Measured {
-  const cpu = process.threadCpuUsage();
-  const start = performance.now();
-  run();
-  const wallMs = performance.now() - start;
-  const { user, system } = process.threadCpuUsage(cpu);
-  return { cpuMs: (user + system) / 1000, wallMs, output };
 }
 
 export class KernelRunner implements BenchmarkRunner {
@@ -66,24 +85,61 @@ export class KernelRunner implements BenchmarkRunner {
     return this.#queue.statistics;
   }
 
-  prepare(image: KernelImage, kernelName: string, { grid, workgroup, args }: BenchmarkLaunch): () => Measured {
+  prepare(image: KernelImage, kernel: string, launch: BenchmarkLaunch): () => Measured {
+    const plan = planOf(kernel, launch);
+    const { run, buffer } = this.preparePlan(image, plan);
+    const output = buffer(Object.keys(plan.buffers)[0]!);
+    return () => ({ ...run(), output });
+  }
+
+  /**
+   * Loads the kernels of a plan and allocates its buffers; `run` runs all launches and can be called again,
+   * `buffer` is the memory of one by its name. Throws what loading throws; a run throws GPU_FAULT.
+   */
+  preparePlan(image: KernelImage, { buffers, restored, launches }: Plan): PreparedPlan {
     const agent = this.#runtime.gpuAgents[0]!;
     const executable = this.#runtime.createExecutable();
     executable.loadCodeObject(agent, new CodeObjectReader(image.bytes, image.name));
     executable.freeze();
     this.#observer?.onLoaded(this.#runtime, agent, executable);
+    const pool = agent.pool('coarse-grained');
+    const places = new Map(
+      Object.entries(buffers).map(([name, contents]) => {
+        const sizeBytes = contentsSizeBytes(contents);
+        const address = pool.allocate(sizeBytes);
+        const view = this.#runtime.view(address, sizeBytes);
+        view.set(contentsBytes(contents));
+        return [name, { address, view, bytes: contentsBytes(contents) }] as const;
+      }),
+    );
+    const signal = this.#runtime.createSignal(1n);
+    const packets = launches.map((launch) => ({
+      ...this.#packet(executable, launch, (name) => places.get(name)!.address, signal),
+      barrier: true,
+    }));
+    const changed = restored.map((name) => places.get(name)!);
+    const run = (): Omit<Measured, 'output'> => {
+      for (const { view, bytes } of changed) view.set(bytes);
+      signal.store(BigInt(packets.length));
+      const times = timed(() => {
+        for (const packet of packets) this.#queue.dispatch(packet);
+        signal.waitSync('lt', 1n);
+      });
+      if (this.#queue.error !== undefined) throw this.#queue.error.error;
+      return times;
+    };
+    return { run, buffer: (name) => places.get(name)!.view };
+  }
+
+  #packet(
+    executable: Executable,
+    { kernel: kernelName, grid, workgroup, args }: PlanLaunch,
+    address: (name: string) => bigint,
+    signal: Signal,
+  ) {
     const kernel = executable.getSymbol(`${kernelName}.kd`);
     if (kernel.kind !== 'kernel') throw new WavewrightError('BAD_INPUT', `${kernelName} is a ${kernel.kind}`);
-    const pool = agent.pool('coarse-grained');
-    const buffers: Uint8Array[] = [];
-    const address = ({ contents, sizeBytes }: FileBuffer): bigint => {
-      const start = pool.allocate(sizeBytes);
-      const buffer = this.#runtime.view(start, sizeBytes);
-      buffer.set(contents);
-      buffers.push(buffer);
-      return start;
-    };
-    const placed = placeArguments(kernel, args.map(dispatchArgument));
+    const placed = placeArguments(kernel, args.map(planArgument));
     const { localSizeBytes: dynamicGroupSizeBytes, argumentsSizeBytes } = placed;
     const prepared = prepareLaunch(this.#device, kernel, {
       grid,
@@ -92,22 +148,12 @@ export class KernelRunner implements BenchmarkRunner {
       dynamicGroupSizeBytes,
     });
     const { kernargSizeBytes } = prepared.sizes;
-    const kernarg = pool.allocate(kernargSizeBytes);
+    const kernarg = this.#runtime.gpuAgents[0]!.pool('coarse-grained').allocate(kernargSizeBytes);
     const segment = this.#runtime.view(kernarg, kernargSizeBytes);
     const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
-    writeArguments(data, placed, { address, functionAddress: () => 0n });
+    writeArguments(data, placed, { address: ({ text }) => address(text), functionAddress: () => 0n });
     writeHidden(prepared, data, this.#queue.address);
-    const signal = this.#runtime.createSignal(1n);
-    const packet = launchPacket(prepared, kernarg, signal);
-    return () => {
-      signal.store(1n);
-      const result = measured(buffers[0]!, () => {
-        this.#queue.dispatch(packet);
-        signal.waitSync('lt', 1n);
-      });
-      if (this.#queue.error !== undefined) throw this.#queue.error.error;
-      return result;
-    };
+    return launchPacket(prepared, kernarg, signal);
   }
 
   [Symbol.dispose](): void {
@@ -118,11 +164,14 @@ export class KernelRunner implements BenchmarkRunner {
 
 export function dispatchArgument(argument: Argument, index: number): ParsedArgument {
   const text = `${index + 1}`;
-  if (typeof argument === 'number') {
-    return { kind: 'value', text, bytes: new Uint8Array(Int32Array.of(argument).buffer) };
-  }
-  const sizeBytes = 'sizeBytes' in argument ? argument.sizeBytes : argument.byteLength;
-  const contents =
-    'sizeBytes' in argument ? new Uint8Array() : new Uint8Array(argument.buffer, argument.byteOffset, sizeBytes);
-  return { kind: 'buffer', text, contents, sizeBytes, output: undefined };
+  if (typeof argument === 'number') return planArgument(argument);
+  const contents = contentsBytes(argument);
+  return { kind: 'buffer', text, contents, sizeBytes: contentsSizeBytes(argument), output: undefined };
+}
+
+function planArgument(argument: number): Extract<LaunchArgument<BufferArgument>, { kind: 'value' }>;
+function planArgument(argument: PlanArgument): LaunchArgument<BufferArgument>;
+function planArgument(argument: PlanArgument): LaunchArgument<BufferArgument> {
+  if (typeof argument === 'string') return { kind: 'buffer', text: argument };
+  return { kind: 'value', text: 'a number', bytes: plainArgumentBytes(argument) };
 }

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';
-import type { BenchmarkLaunch } from './kernels/kernel-benchmark.ts';
+import { contentsBytes, contentsSizeBytes, type Plan, plainArgumentBytes } from './applications/application.ts';
 import type { Sample, Subject } from './sampling.ts';
 
 const NEWLINE = 10;
@@ -17,13 +17,14 @@ export class Baseline implements Subject, AsyncDisposable {
   #received: Buffer = Buffer.alloc(0);
   #wake: (() => void) | undefined;
   #problem: string | undefined;
+  #buffers: readonly string[] = [];
 
-  /** Starts the program; its name is the name of the baseline. */
-  constructor(file: string) {
+  /** Starts the program; its name is the name of the baseline. `env`: additions to the environment. */
+  constructor(file: string, env: Readonly<Record<string, string>> = {}) {
     this.name = path.basename(file);
     // One thread, so that its CPU time compares with that of one thread here.
-    const env = { ...process.env, POCL_MAX_PTHREAD_COUNT: '1' };
-    this.#process = spawn(path.resolve(file), [], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const all = { ...process.env, POCL_MAX_PTHREAD_COUNT: '1', ...env };
+    this.#process = spawn(path.resolve(file), [], { env: all, stdio: ['pipe', 'pipe', 'inherit'] });
     this.#process.stdout!.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#wake?.();
@@ -37,30 +38,52 @@ export class Baseline implements Subject, AsyncDisposable {
     this.#process.on('close', (status) => end(`ended with status ${status}`));
   }
 
-  /** False where the baseline has no such kernel. */
-  async prepare(kernel: string, { grid, workgroup, args }: BenchmarkLaunch): Promise<boolean> {
-    const sizes = [0, 1, 2].flatMap((i) => grid[i] ?? 1).concat([0, 1, 2].map((i) => workgroup[i] ?? 1));
-    this.#send(`prepare ${kernel} ${grid.length} ${sizes.join(' ')} ${args.length}\n`);
-    for (const argument of args) {
-      if (typeof argument === 'number') this.#send(`i ${argument}\n`);
-      else if ('sizeBytes' in argument) this.#send(`z ${argument.sizeBytes}\n`);
+  /**
+   * False where the baseline has no such kernels. `source`: their file, from the root of the repository, of
+   * which one that has its own code takes the names of kernels.
+   */
+  async prepare(source: string, { buffers, restored, launches }: Plan): Promise<boolean> {
+    const names = Object.keys(buffers);
+    this.#buffers = names;
+    this.#send(`prepare ${source} ${names.length} ${launches.length}\n`);
+    for (const [name, contents] of Object.entries(buffers)) {
+      const bytes = contentsBytes(contents);
+      if (bytes.length === 0) this.#send(`z ${contentsSizeBytes(contents)}\n`);
       else {
-        this.#send(`b ${argument.byteLength}\n`);
-        this.#send(new Uint8Array(argument.buffer, argument.byteOffset, argument.byteLength));
+        this.#send(`${restored.includes(name) ? 'r' : 'b'} ${bytes.length}\n`);
+        this.#send(bytes);
+      }
+    }
+    for (const { kernel, grid, workgroup, args } of launches) {
+      const sizes = [0, 1, 2].flatMap((i) => grid[i] ?? 1).concat([0, 1, 2].map((i) => workgroup[i] ?? 1));
+      this.#send(`${kernel} ${grid.length} ${sizes.join(' ')} ${args.length}\n`);
+      for (const argument of args) {
+        if (typeof argument === 'string') this.#send(`b ${names.indexOf(argument)}\n`);
+        else this.#send(numberText(plainArgumentBytes(argument)));
       }
     }
     return (await this.#line()) === 'ok';
   }
 
-  /** Runs the prepared kernel once; the contents of a buffer argument afterwards. */
-  async run(argument: number): Promise<Uint8Array> {
+  /** Runs the prepared plan once. */
+  async run(): Promise<void> {
     this.#send('run\n');
     await this.#line();
-    this.#send(`read ${argument}\n`);
+  }
+
+  /** The contents of a buffer of the prepared plan. */
+  async read(buffer: string): Promise<Uint8Array> {
+    this.#send(`read ${this.#buffers.indexOf(buffer)}\n`);
     return this.#take(Number(await this.#line()));
   }
 
-  /** Of the prepared kernel; CPU time is that of the process. */
+  /** CPU time of the program so far, seconds. */
+  async cpuSeconds(): Promise<number> {
+    this.#send('cpu\n');
+    return Number(await this.#line());
+  }
+
+  /** Of the prepared plan; CPU time is that of the process. */
   async sample(milliseconds: number): Promise<Sample> {
     this.#send(`sample ${milliseconds}\n`);
     const [cpuSeconds, wallSeconds] = (await this.#line()).split(' ').map(Number) as [number, number];
@@ -103,3 +126,8 @@ export class Baseline implements Subject, AsyncDisposable {
     throw new WavewrightError('IO', `baseline ${this.name}: ${what}`);
   }
 }
+
+const numberText = (bytes: Uint8Array): string =>
+  bytes.length === 8
+    ? `l ${new DataView(bytes.buffer).getBigUint64(0, true)}\n`
+    : `i ${new DataView(bytes.buffer).getUint32(0, true)}\n`;

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
 import { isPtxProcessor } from '../devices/emulated/ptx/processors.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
+import type { ApplicationBenchmark } from './applications/application.ts';
 import { type BenchmarkRunner, type KernelImage, KernelRunner } from './kernel-runner.ts';
 import { PtxKernelRunner } from './ptx-kernel-runner.ts';
 
@@ -13,7 +14,17 @@ export const packageFile = (path: string): string => fileURLToPath(new URL(`../.
 
 /** Throws IO. */
 export function readKernelImage(name: string, processor: string): KernelImage {
-  const file = `examples/kernels/${name}.${processor}.${isPtxProcessor(processor) ? 'ptx' : 'co'}`;
+  return readImage(`examples/kernels/${name}.${processor}.${isPtxProcessor(processor) ? 'ptx' : 'co'}`);
+}
+
+/** Targets that applications are built for. */
+export const APPLICATION_TARGETS: readonly string[] = ['gfx90a', 'gfx1100'];
+
+/** Throws IO. */
+export const readApplicationImage = ({ name, source = name }: ApplicationBenchmark, processor: string): KernelImage =>
+  readImage(`examples/applications/${source}.${processor}.co`);
+
+function readImage(file: string): KernelImage {
   try {
     return { name: file, bytes: readFileSync(packageFile(file)) };
   } catch (cause) {

@@ -5,8 +5,9 @@ import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device
 import { createPtxDevice, type PtxDeviceOptions } from '../devices/emulated/ptx-device.ts';
 import { PreparedKernel } from '../ptx-host/prepared-kernel.ts';
 import { PtxExecutable } from '../ptx-host/ptx-executable.ts';
-import { type BenchmarkRunner, dispatchArgument, type KernelImage, type Measured, measured } from './kernel-runner.ts';
+import { type BenchmarkRunner, dispatchArgument, type KernelImage, type Measured } from './kernel-runner.ts';
 import type { BenchmarkLaunch } from './kernels/kernel-benchmark.ts';
+import { timed } from './sampling.ts';
 
 export class PtxKernelRunner implements BenchmarkRunner {
   readonly #device: Device;
@@ -30,14 +31,16 @@ export class PtxKernelRunner implements BenchmarkRunner {
     const prepared = this.#resources.use(new PreparedKernel(this.#device, executable, kernel, use));
     const { argument, address } = prepared.buffers[0]!;
     const output = this.#device.memory.view(address, argument.sizeBytes);
-    return () =>
-      measured(output, () => {
+    return () => ({
+      ...timed(() => {
         const dispatch = prepared.start();
         while (dispatch.state === 'running') this.#device.advance();
         const error = executable.errorOf(dispatch, kernel);
         if (error) throw error;
         this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
-      });
+      }),
+      output,
+    });
   }
 
   [Symbol.dispose](): void {

@@ -5,6 +5,7 @@
 
 import { WavewrightError } from '../base/errors.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
+import { planOf } from './applications/application.ts';
 import type { KernelImage, Measured } from './kernel-runner.ts';
 import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernels/kernel-benchmark.ts';
 import type { Baseline } from './node-baseline.ts';
@@ -94,9 +95,12 @@ export function programRival(baseline: Baseline): Rival {
     ...{ name: baseline.name, size: 'full' },
     async prepare({ benchmark, expected }) {
       const { name, kernel = name, tolerance = 0 } = benchmark;
-      if (!(await baseline.prepare(kernel, benchmark.launch('full')))) return undefined;
+      const plan = planOf(kernel, benchmark.launch('full'));
+      if (!(await baseline.prepare(`examples/kernels/${kernel}.cl`, plan))) return undefined;
       const limit = Math.max(tolerance, PROGRAM_TOLERANCE);
-      const difference = differenceFrom(expected.full(), await baseline.run(0), limit);
+      await baseline.run();
+      const output = await baseline.read(Object.keys(plan.buffers)[0]!);
+      const difference = differenceFrom(expected.full(), output, limit);
       if (difference)
         throw new WavewrightError('BAD_INPUT', `${baseline.name}: wrong result of ${name}: ${difference}`);
       return baseline;

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { planOf } from '../../src/bench/applications/application.ts';
 import { differenceFrom } from '../../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../src/bench/kernels.ts';
 import { Baseline } from '../../src/bench/node-baseline.ts';
@@ -31,9 +32,11 @@ for (const name of ['gcc', 'gcc-native', 'gcc-vectorised']) {
     const able: string[] = [];
     for (const benchmark of KERNELS.filter((each) => !NOT_IN_C.includes(each.name))) {
       const launch = benchmark.launch('small');
-      if (!(await baseline.prepare(benchmark.name, launch))) continue;
+      const plan = planOf(benchmark.name, launch);
+      if (!(await baseline.prepare(`examples/kernels/${benchmark.name}.cl`, plan))) continue;
       able.push(benchmark.name);
-      const output = await baseline.run(0);
+      await baseline.run();
+      const output = await baseline.read(Object.keys(plan.buffers)[0]!);
       assert.equal(differenceFrom(benchmark.model(launch), output, 1e-5), undefined, benchmark.name);
       const { cpuSeconds, wallSeconds } = await baseline.sample(1);
       assert.ok(cpuSeconds > 0 && wallSeconds > 0);
@@ -45,5 +48,5 @@ for (const name of ['gcc', 'gcc-native', 'gcc-vectorised']) {
 
 test('a program that is none is an error', async () => {
   const baseline = new Baseline('/bin/false');
-  await assert.rejects(baseline.prepare('fma8', KERNELS[0]!.launch('small')), { code: 'IO' });
+  await assert.rejects(baseline.prepare('fma8.cl', planOf('fma8', KERNELS[0]!.launch('small'))), { code: 'IO' });
 });

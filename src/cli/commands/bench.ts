@@ -1,7 +1,10 @@
 import { arch, cpus, platform } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
+import type { ApplicationBenchmark } from '../../bench/applications/application.ts';
+import { APPLICATIONS } from '../../bench/applications.ts';
 import {
+  applicationGoals,
   GOAL_KERNELS,
   type GoalResult,
   type LaunchCosts,
@@ -12,16 +15,25 @@ import {
 } from '../../bench/goals.ts';
 import type { CheckedSize, KernelBenchmark, Result } from '../../bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../bench/kernels.ts';
+import { type ApplicationMeasurement, firstRunMs, measureApplication } from '../../bench/measure-application.ts';
 import { type KernelMeasurement, measureKernel } from '../../bench/measure-kernel.ts';
 import { Baseline } from '../../bench/node-baseline.ts';
-import { openRunner, readKernelImage } from '../../bench/node-images.ts';
+import { APPLICATION_TARGETS, openRunner, readKernelImage } from '../../bench/node-images.ts';
 import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
 import { measureWorkers, type WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
 import { JS_RIVAL, programRival, type Rival, targetRival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { WORKERS_OPTION } from '../arguments/device-name.ts';
-import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../text/bench-text.ts';
+import {
+  APPLICATION_HEADING,
+  applicationLine,
+  goalsText,
+  KERNEL_HEADING,
+  kernelLine,
+  launchText,
+  workersText,
+} from '../text/bench-text.ts';
 
 const { readdirSync, statSync } = process.getBuiltinModule('node:fs');
 
@@ -37,7 +49,10 @@ const DEFAULT_WORKERS = 2;
 interface Request {
   readonly kernels: readonly KernelBenchmark[];
   readonly targets: readonly string[];
+  readonly applications: readonly ApplicationBenchmark[];
   readonly rivalsOf: (target: string) => Rival[];
+  /** Programs among the rivals. */
+  readonly programs: readonly string[];
   readonly samples: number;
   /** Threads, where they were asked for. */
   readonly workers: number | undefined;
@@ -46,6 +61,8 @@ interface Request {
 /** Measurements that belong together. */
 interface Suite<Measured> {
   readonly name: string;
+  /** Whether the suite `goals` has it, too. */
+  readonly isInGoals?: boolean;
   /** In front of all results. */
   readonly heading: string;
   /** Gives each result as soon as there is one. */
@@ -57,6 +74,7 @@ interface Suite<Measured> {
 
 const LAUNCH_SUITE: Suite<LaunchCosts> = {
   name: 'launch',
+  isInGoals: true,
   heading: '',
   async *measure({ samples }) {
     const compile = measureCompile(COMPILE_SIZES);
@@ -68,6 +86,7 @@ const LAUNCH_SUITE: Suite<LaunchCosts> = {
 
 const KERNEL_SUITE: Suite<KernelMeasurement> = {
   name: 'kernels',
+  isInGoals: true,
   heading: KERNEL_HEADING,
   async *measure({ kernels, targets, rivalsOf, samples, workers = 1 }) {
     for (const target of targets) {
@@ -85,6 +104,7 @@ const KERNEL_SUITE: Suite<KernelMeasurement> = {
 
 const WORKER_SUITE: Suite<WorkerSpeedUp[]> = {
   name: 'workers',
+  isInGoals: true,
   heading: '',
   async *measure({ targets, samples, workers = DEFAULT_WORKERS }) {
     yield measureWorkers(targets[0]!, workers, samples);
@@ -93,20 +113,55 @@ const WORKER_SUITE: Suite<WorkerSpeedUp[]> = {
   goals: (results) => results.flatMap((result) => workerGoals(result)),
 };
 
+const APPLICATION_SUITE: Suite<ApplicationMeasurement> = {
+  name: 'applications',
+  heading: APPLICATION_HEADING,
+  async *measure({ targets, applications, programs, samples }) {
+    for (const target of targets) {
+      for (const application of applications) yield measureApplication(target, application, { programs, samples });
+    }
+  },
+  text: applicationLine,
+  goals: applicationGoals,
+};
+
+interface FirstRun {
+  readonly target: string;
+  readonly application: string;
+  readonly cpuMs: number;
+}
+
+const FIRST_RUN_SUITE: Suite<FirstRun> = {
+  name: 'first-run',
+  heading: '',
+  async *measure({ targets, applications }) {
+    const [target, application] = [targets[0]!, applications[0]!];
+    yield { target, application: application.name, cpuMs: firstRunMs(target, application) };
+  },
+  text: ({ target, application, cpuMs }) =>
+    `${application} on ${target}: ${cpuMs.toFixed(0)} ms of CPU since this process began\n`,
+  goals: () => [],
+};
+
+const SUITES: readonly string[] = [
+  ...[KERNEL_SUITE, LAUNCH_SUITE, WORKER_SUITE, APPLICATION_SUITE, FIRST_RUN_SUITE].map(({ name }) => name),
+  'goals',
+];
+
 export const bench = defineCommand({
   operands: { usage: '', min: 0, max: 0 },
   options: {
     suite: {
-      kind: 'choice',
-      choices: ['kernels', 'launch', 'workers', 'goals'],
+      kind: 'text',
+      placeholder: 'NAMES',
       default: 'kernels',
       description:
-        'kernels: rates; launch: what it costs to start and to compile; workers: several threads against one; goals: all of it, against what is wanted',
+        'which of kernels (rates), launch (what it costs to start and to compile), workers (several threads against one), applications (sequences of kernels, and the first run of a process), first-run (of one application, in this process); goals: the first three against what is wanted, with applications those too',
     },
     kernel: {
       kind: 'text',
       placeholder: 'PATTERN',
-      description: 'only kernels with such names, for example mat*,fma8',
+      description: 'only kernels or applications with such names, for example mat*,fma8',
     },
     target: {
       kind: 'text',
@@ -138,6 +193,9 @@ export const bench = defineCommand({
     json: 'one object with all numbers; `schema` and `version` say how to read it',
   },
   notes: [
+    'Applications are compared in CPU time of one run with programs: `ours` is below 1 where we are slower. A first run is that of a process of its own, with loading and',
+    'compiling, but without the start of Node; a program builds its kernels in it, with an empty cache.',
+    '',
     'Every kernel runs on the emulator and must give what a model in JavaScript computes before it is measured: CPU time of the thread, in',
     'samples of 80 ms or more that take turns with those of the baselines.',
     '',
@@ -154,23 +212,26 @@ export const bench = defineCommand({
       if (options.format === 'text') stdout(text);
     };
     await using resources = new AsyncDisposableStack();
-    const programs = (options.baseline ?? [])
-      .filter((name) => !OWN_RIVALS.includes(name))
-      .flatMap(filesOf)
-      .map((file) => programRival(resources.use(new Baseline(file))));
+    const suites = chooseSuites(options.suite);
+    const isAll = suites.includes('goals');
+    const measuresApplications = suites.includes('applications');
+    const programs = (options.baseline ?? []).filter((name) => !OWN_RIVALS.includes(name)).flatMap(filesOf);
+    const rivals = programs.map((file) => programRival(resources.use(new Baseline(file))));
     const { samples, workers = 1 } = options;
-    const isAll = options.suite === 'goals';
     const own = [...(options.baseline ?? []), ...(isAll ? ['unchecked'] : [])];
     const request: Request = {
-      kernels: chooseKernels(options.kernel, isAll),
-      targets: chooseTargets(options.target),
-      rivalsOf: (target) => [...programs, ...ownRivals(own, target)],
+      kernels: isAll || suites.includes('kernels') ? chooseKernels(options.kernel, isAll) : [],
+      applications:
+        measuresApplications || suites.includes('first-run') ? chosen(APPLICATIONS, options.kernel, 'application') : [],
+      targets: chooseTargets(options.target, measuresApplications ? APPLICATION_TARGETS : TARGETS),
+      rivalsOf: (target) => [...rivals, ...ownRivals(own, target)],
+      programs,
       samples,
       workers: options.workers,
     };
     const results = async <T>(suite: Suite<T>): Promise<T[]> => {
       const found: T[] = [];
-      if (!isAll && options.suite !== suite.name) return found;
+      if (!suites.includes(suite.name) && !(isAll && suite.isInGoals)) return found;
       print(suite.heading);
       for await (const result of suite.measure(request)) {
         found.push(result);
@@ -181,8 +242,15 @@ export const bench = defineCommand({
     const launch = await results(LAUNCH_SUITE);
     const kernels = await results(KERNEL_SUITE);
     const speedUps = await results(WORKER_SUITE);
+    const applications = await results(APPLICATION_SUITE);
+    const firstRuns = await results(FIRST_RUN_SUITE);
     const goals = isAll
-      ? [...KERNEL_SUITE.goals(kernels), ...WORKER_SUITE.goals(speedUps), ...LAUNCH_SUITE.goals(launch)]
+      ? [
+          ...KERNEL_SUITE.goals(kernels),
+          ...WORKER_SUITE.goals(speedUps),
+          ...LAUNCH_SUITE.goals(launch),
+          ...APPLICATION_SUITE.goals(applications),
+        ]
       : undefined;
     if (goals) print(`\n${goalsText(goals)}`);
     if (options.format === 'json') {
@@ -193,7 +261,7 @@ export const bench = defineCommand({
       const report = {
         ...{ schema: 'wavewright.bench', version: 2, samples, workers, host },
         peakResidentBytes: process.resourceUsage().maxRSS * 1024,
-        ...{ kernels, launch: launch[0], speedUps: speedUps[0], goals },
+        ...{ kernels, launch: launch[0], speedUps: speedUps[0], applications, firstRun: firstRuns[0], goals },
       };
       stdout(`${JSON.stringify(report, undefined, 2)}\n`);
     }
@@ -201,22 +269,40 @@ export const bench = defineCommand({
   },
 });
 
-function chooseKernels(pattern: string | undefined, isGoals: boolean): KernelBenchmark[] {
-  const candidates = KERNELS.filter(({ name }) => !isGoals || GOAL_KERNELS.includes(name));
-  const chosen = candidates.filter(
-    ({ name }) => pattern?.split(',').some((each) => path.matchesGlob(name, each)) ?? true,
-  );
-  if (chosen.length > 0) return chosen;
-  const hint = `the kernels are ${candidates.map(({ name }) => name).join(', ')}`;
-  throw new WavewrightError('USAGE', `no kernel is called '${pattern}'`, { hint });
+function chooseSuites(text: string): string[] {
+  const names = text.split(',');
+  const unknown = names.find((name) => !SUITES.includes(name));
+  if (unknown === undefined) return names;
+  throw new WavewrightError('USAGE', `no suite is called '${unknown}'`, { hint: `there are ${SUITES.join(', ')}` });
 }
 
-function chooseTargets(text: string): string[] {
+const chooseKernels = (pattern: string | undefined, isGoals: boolean): KernelBenchmark[] =>
+  chosen(
+    KERNELS.filter(({ name }) => !isGoals || GOAL_KERNELS.includes(name)),
+    pattern,
+    'kernel',
+  );
+
+/** Those whose names match one of the patterns. */
+function chosen<T extends { readonly name: string }>(
+  candidates: readonly T[],
+  patterns: string | undefined,
+  what: string,
+): T[] {
+  const found = candidates.filter(
+    ({ name }) => patterns?.split(',').some((each) => path.matchesGlob(name, each)) ?? true,
+  );
+  if (found.length > 0) return found;
+  const hint = `there are ${candidates.map(({ name }) => name).join(', ')}`;
+  throw new WavewrightError('USAGE', `no ${what} is called '${patterns}'`, { hint });
+}
+
+function chooseTargets(text: string, targets: readonly string[]): string[] {
   const names = text.split(',');
-  const unknown = names.find((name) => !TARGETS.includes(name));
+  const unknown = names.find((name) => !targets.includes(name));
   if (unknown === undefined) return names;
   throw new WavewrightError('USAGE', `no benchmark kernels for '${unknown}'`, {
-    hint: `there are ${TARGETS.join(', ')}`,
+    hint: `there are ${targets.join(', ')}`,
   });
 }
 

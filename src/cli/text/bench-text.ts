@@ -1,5 +1,6 @@
 /** Benchmark results as text. */
 import type { GoalResult, LaunchCosts } from '../../bench/goals.ts';
+import type { ApplicationMeasurement } from '../../bench/measure-application.ts';
 import type { KernelMeasurement } from '../../bench/measure-kernel.ts';
 import type { WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
 import { tierShares } from '../../device/statistics.ts';
@@ -21,6 +22,19 @@ export function kernelLine(report: KernelMeasurement): string {
   );
   const columns = [cpuMs.toFixed(2).padStart(9), wallMs.toFixed(2).padStart(9), compileMs.toFixed(0).padStart(12)];
   return `${target.padEnd(9)}${kernel.padEnd(15)}${`${mega(perSecond)} M ${unit}/s`.padEnd(26)}${columns.join('')}  ${[tierShares(tiers), ...ratios].join('; ')}\n`;
+}
+
+export const APPLICATION_HEADING = `${'target'.padEnd(9)}${'application'.padEnd(14)}${'launches'.padStart(9)}${'CPU ms'.padStart(10)}${'unchecked'.padStart(11)}${'first run'.padStart(11)}  instructions by tier; times as fast as others, in the first run\n`;
+
+/** One line of a table. */
+export function applicationLine(report: ApplicationMeasurement): string {
+  const { target, application, launches, steadyMs, uncheckedMs, coldMs, tiers, rivals } = report;
+  const ratios = rivals.map((rival) => {
+    const steady = `${(rival.steadyMs / steadyMs).toPrecision(3)} x ${rival.name} (${rival.steadyMs.toFixed(2)} ms)`;
+    return `${steady}, ${(rival.coldMs / coldMs).toPrecision(3)} x (${rival.coldMs.toFixed(0)} ms)`;
+  });
+  const times = [steadyMs.toFixed(2).padStart(10), uncheckedMs.toFixed(2).padStart(11), coldMs.toFixed(0).padStart(11)];
+  return `${target.padEnd(9)}${application.padEnd(14)}${`${launches}`.padStart(9)}${times.join('')}  ${[tierShares(tiers), ...ratios].join('; ')}\n`;
 }
 
 export function launchText({ hello, emptyDispatch, compile }: LaunchCosts): string {

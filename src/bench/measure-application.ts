@@ -1,0 +1,169 @@
+/** One application on one target: checked, measured, compared with programs that run the same source. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { WavewrightError } from '../base/errors.ts';
+import { addStatistics, type TierInstructions } from '../device/statistics.ts';
+import type { ApplicationBenchmark, Plan } from './applications/application.ts';
+import { KernelRunner } from './kernel-runner.ts';
+import { differenceFrom } from './kernels/kernel-benchmark.ts';
+import { Baseline } from './node-baseline.ts';
+import { packageFile, readApplicationImage } from './node-images.ts';
+import { median, repeated, sampleInTurn } from './sampling.ts';
+
+/** CPU time of one run, milliseconds. */
+export interface RunCosts {
+  /** In a process that ran it many times. */
+  readonly steadyMs: number;
+  /**
+   * In a process of its own, which loads and compiles the code: of all threads, the start of Node or of the
+   * program not counted.
+   */
+  readonly coldMs: number;
+}
+
+export interface ApplicationMeasurement extends RunCosts {
+  readonly target: string;
+  readonly application: string;
+  readonly launches: number;
+  /** Steady, without checks of accesses. */
+  readonly uncheckedMs: number;
+  /** Of one run. */
+  readonly instructions: number;
+  /** Instructions by what ran them, in all steady runs. */
+  readonly tiers: TierInstructions;
+  readonly rivals: readonly ({ readonly name: string } & RunCosts)[];
+}
+
+export interface ApplicationOptions {
+  /** Programs that bench/baselines/build.sh builds. */
+  readonly programs: readonly string[];
+  readonly samples: number;
+}
+
+/** OpenCL lets functions of other implementations differ by some ULPs. */
+const PROGRAM_TOLERANCE = 1e-3;
+/** CPU time after which what runs often is compiled. */
+const WARM_UP_MS = 300;
+
+/** Throws INTERNAL where a result is not the model's, BAD_INPUT where that of a program is not. */
+export async function measureApplication(
+  target: string,
+  application: ApplicationBenchmark,
+  { programs, samples }: ApplicationOptions,
+): Promise<ApplicationMeasurement> {
+  await using resources = new AsyncDisposableStack();
+  const plan = application.plan('full');
+  const image = readApplicationImage(application, target);
+  const opened = [true, false].map((checksAccesses) => {
+    const runner = resources.use(new KernelRunner({ processor: target, checksAccesses }));
+    return { runner, ...runner.preparePlan(image, plan) };
+  });
+  for (const { run, buffer } of opened) {
+    run();
+    await assertModel('INTERNAL', application, plan, target, buffer);
+  }
+  const rivals: { readonly file: string; readonly program: Baseline }[] = [];
+  for (const file of programs) {
+    const program = resources.use(new Baseline(file));
+    if (!(await prepared(program, application, plan))) continue;
+    await program.run();
+    await assertModel('BAD_INPUT', application, plan, program.name, (name) => program.read(name));
+    rivals.push({ file, program });
+  }
+  let runs = 0;
+  const [checked, unchecked] = opened.map(({ run }, i) =>
+    repeated(target, () => {
+      if (i === 0) runs++;
+      return run();
+    }),
+  );
+  for (const subject of [checked!, unchecked!]) await subject.sample(WARM_UP_MS);
+  runs = 0;
+  const before = opened[0]!.runner.statistics;
+  const steady = await sampleInTurn([checked!, unchecked!, ...rivals.map(({ program }) => program)], samples);
+  const { instructions, tiers } = addStatistics(opened[0]!.runner.statistics, before, -1);
+  const [steadyMs, uncheckedMs, ...others] = steady.map(({ cpuSeconds }) => cpuSeconds * 1000);
+  const [coldMs, ...othersCold] = await medians(samples, [
+    () => coldRun(target, application),
+    ...rivals.map(
+      ({ file }) =>
+        () =>
+          coldRunOf(file, application, plan),
+    ),
+  ]);
+  return {
+    ...{ target, application: application.name, launches: plan.launches.length },
+    ...{ steadyMs: steadyMs!, uncheckedMs: uncheckedMs!, coldMs: coldMs! },
+    ...{ instructions: instructions / runs, tiers },
+    rivals: rivals.map(({ program: { name } }, i) => ({ name, steadyMs: others[i]!, coldMs: othersCold[i]! })),
+  };
+}
+
+/** Of samples that take turns. */
+async function medians(samples: number, measures: readonly (() => number | Promise<number>)[]): Promise<number[]> {
+  const taken = measures.map((): number[] => []);
+  for (let i = 0; i < samples; i++) for (const [k, measure] of measures.entries()) taken[k]!.push(await measure());
+  return taken.map(median);
+}
+
+const prepared = (program: Baseline, { name, source = name }: ApplicationBenchmark, plan: Plan): Promise<boolean> =>
+  program.prepare(`examples/applications/${source}.cl`, plan);
+
+async function assertModel(
+  code: 'INTERNAL' | 'BAD_INPUT',
+  { name, model, tolerance = 0 }: ApplicationBenchmark,
+  plan: Plan,
+  who: string,
+  read: (buffer: string) => Uint8Array | Promise<Uint8Array>,
+): Promise<void> {
+  const limit = code === 'INTERNAL' ? tolerance : Math.max(tolerance, PROGRAM_TOLERANCE);
+  for (const [buffer, expected] of Object.entries(model(plan))) {
+    const difference = differenceFrom(expected, await read(buffer), limit);
+    if (difference) throw new WavewrightError(code, `${name} on ${who}: wrong ${buffer}: ${difference}`);
+  }
+}
+
+/** CPU time of this process so far, of all its threads, milliseconds. */
+export function processCpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+/** Runs it for the first time in this process; the CPU time of the process until then. */
+export function firstRunMs(target: string, application: ApplicationBenchmark): number {
+  using runner = new KernelRunner({ processor: target });
+  runner.preparePlan(readApplicationImage(application, target), application.plan('full')).run();
+  return processCpuMs();
+}
+
+/** By `--suite=first-run` in a process of its own, less what Node takes. */
+function coldRun(target: string, { name }: ApplicationBenchmark): number {
+  const bench = [packageFile('bin/wavewright.js'), 'bench', '--suite=first-run', '--format=json'];
+  const all = numberOf([...bench, `--target=${target}`, `--kernel=${name}`], /"cpuMs": ([\d.]+)/);
+  return (
+    all - numberOf(['-e', 'const { user, system } = process.cpuUsage(); console.log(user + system)'], /(\d+)/) / 1000
+  );
+}
+
+function numberOf(args: readonly string[], pattern: RegExp): number {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  const found = pattern.exec(stdout);
+  if (status !== 0 || !found) throw new WavewrightError('IO', `node ${args.join(' ')}: status ${status}: ${stderr}`);
+  return Number(found[1]);
+}
+
+/** Building and running it, with nothing in PoCL's cache. */
+async function coldRunOf(file: string, application: ApplicationBenchmark, plan: Plan): Promise<number> {
+  const cache = mkdtempSync(path.join(tmpdir(), 'wavewright-pocl-'));
+  try {
+    await using program = new Baseline(file, { POCL_CACHE_DIR: cache });
+    const before = await program.cpuSeconds();
+    await prepared(program, application, plan);
+    await program.run();
+    return ((await program.cpuSeconds()) - before) * 1000;
+  } finally {
+    rmSync(cache, { recursive: true });
+  }
+}
