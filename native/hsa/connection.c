@@ -117,14 +117,32 @@ static bool receive_reply(uint32_t size_bytes, void *words, size_t words_bytes, 
   return *tail != NULL && receive_all(*tail, *tail_bytes);
 }
 
-/* Which of the requests says `hello` receives the file before the reply. */
-static bool receive_file(void);
+/* The byte before a reply that brings a file; -1 where it brings none: a refusal, or no descriptor for it. */
+static bool receive_file(int *file) {
+  char byte;
+  struct iovec part = {&byte, 1};
+  union {
+    struct cmsghdr head;
+    char bytes[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  ssize_t got;
+  do got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  *file = -1;
+  if (got != 1) return false;
+  struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+  if (head != NULL && head->cmsg_type == SCM_RIGHTS) memcpy(file, CMSG_DATA(head), sizeof *file);
+  return true;
+}
 
-status_t call(uint32_t operation, request_t request, void *words, size_t words_bytes, void **tail, size_t *tail_bytes) {
+/* `file`, where it is not NULL, gets what comes before the reply. */
+static status_t exchange(uint32_t operation, request_t request, int *file, void *words, size_t words_bytes, void **tail,
+                         size_t *tail_bytes) {
   if (request.words_bytes + request.tail_bytes > MAX_REQUEST_BYTES) return OUT_OF_RESOURCES;
   uint32_t head[2];
   pthread_mutex_lock(&call_lock);
-  bool done = send_message(operation, request) && (operation != OP_HELLO || receive_file()) && receive_all(head, sizeof head);
+  bool done = send_message(operation, request) && (file == NULL || receive_file(file)) && receive_all(head, sizeof head);
   if (done) {
     done = head[0] == SUCCESS ? receive_reply(head[1], words, words_bytes, tail, tail_bytes) : receive_error(head[1]);
   }
@@ -133,8 +151,16 @@ status_t call(uint32_t operation, request_t request, void *words, size_t words_b
   return done ? head[0] : OUT_OF_RESOURCES;
 }
 
+status_t call(uint32_t operation, request_t request, void *words, size_t words_bytes, void **tail, size_t *tail_bytes) {
+  return exchange(operation, request, NULL, words, words_bytes, tail, tail_bytes);
+}
+
 status_t call_words(uint32_t operation, const void *words, size_t words_bytes, void *reply, size_t reply_bytes) {
   return call(operation, (request_t){words, words_bytes, NULL, 0}, reply, reply_bytes, NULL, NULL);
+}
+
+status_t call_for_file(uint32_t operation, const void *words, size_t words_bytes, int *file, void *reply, size_t reply_bytes) {
+  return exchange(operation, (request_t){words, words_bytes, NULL, 0}, file, reply, reply_bytes, NULL, NULL);
 }
 
 void notify(uint32_t concerns) {
@@ -184,25 +210,6 @@ static bool reserve_window(uint64_t *window) {
   return false;
 }
 
-/* The byte that brings the file of the device's memory. */
-static bool receive_file(void) {
-  char byte;
-  struct iovec part = {&byte, 1};
-  union {
-    struct cmsghdr head;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control;
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-  ssize_t got;
-  do got = recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR);
-  if (got != 1) return false;
-  struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-  /* A refusal brings no file. */
-  if (head != NULL && head->cmsg_type == SCM_RIGHTS) memcpy(&memory_file, CMSG_DATA(head), sizeof memory_file);
-  return true;
-}
-
 static status_t fail(const char *what) {
   fprintf(stderr, "wavewright: %s: %s\n", what, strerror(errno));
   return OUT_OF_RESOURCES;
@@ -221,7 +228,8 @@ status_t connection_open(void) {
   hello_request_t hello = {PROTOCOL_VERSION, window};
   void *tail = NULL;
   size_t tail_bytes = 0;
-  status_t status = call(OP_HELLO, (request_t){&hello, sizeof hello, NULL, 0}, &clocks, sizeof clocks, &tail, &tail_bytes);
+  request_t request = {&hello, sizeof hello, NULL, 0};
+  status_t status = exchange(OP_HELLO, request, &memory_file, &clocks, sizeof clocks, &tail, &tail_bytes);
   if (status != SUCCESS || memory_file < 0) {
     if (status == SUCCESS) fprintf(stderr, "wavewright: the file of the device's memory did not come: is there a descriptor for it?\n");
     else fprintf(stderr, "wavewright: the device process refused this program (status 0x%x)\n", status);

@@ -64,7 +64,8 @@ typedef struct {
   /* Of a doorbell the address of the word that is rung, else the value. */
   _Atomic int64_t value;
   uint64_t event_mailbox;
-  uint32_t event_id, reserved;
+  /* `is_shared` is reserved in ROCm's: here it is 1 for signals of several processes. */
+  uint32_t event_id, is_shared;
   uint64_t start_ticks, end_ticks;
   uint64_t queue, reserved2;
 } amd_signal_t;
@@ -108,7 +109,7 @@ typedef struct {
 } pointer_info_t;
 _Static_assert(sizeof(pointer_info_t) == 56, "hsa_amd_pointer_info_t");
 
-enum { POINTER_UNKNOWN, POINTER_HSA, POINTER_LOCKED };
+enum { POINTER_UNKNOWN, POINTER_HSA, POINTER_LOCKED, POINTER_IPC = 4, POINTER_RESERVED };
 
 typedef struct {
   void *base;
@@ -122,6 +123,20 @@ typedef struct {
 typedef struct {
   uint64_t start, end;
 } profiling_time_t;
+
+/* hsa_amd_ipc_memory_t, which hsa_amd_ipc_signal_t is, too. */
+typedef struct {
+  uint64_t words[4];
+} ipc_handle_t;
+
+/* hsa_amd_memory_access_desc_t. */
+typedef struct {
+  uint32_t permissions;
+  uint64_t agent;
+} access_t;
+_Static_assert(sizeof(access_t) == 16, "hsa_amd_memory_access_desc_t");
+
+enum { VMEM_ADDRESS_NO_REGISTER = 1 };
 
 /* hsa_amd_event_t of a memory fault. */
 typedef struct {

@@ -65,7 +65,7 @@ static void *with_room(void *list, size_t count, size_t *room, size_t item_bytes
   return longer;
 }
 
-static bool remember(allocation_t allocation) {
+bool memory_remember(allocation_t allocation) {
   pthread_mutex_lock(&lock);
   allocation_t *list = with_room(allocations, allocation_count, &allocation_room, sizeof *allocations);
   if (list != NULL) {
@@ -86,6 +86,21 @@ static void forget(allocation_t *allocation) {
   memmove(allocation, allocation + 1, (allocation_count - index) * sizeof *allocations);
 }
 
+/* The allocation of a type that begins at an address. Called with the lock. */
+static allocation_t *allocation_at(uint64_t address, uint32_t type) {
+  allocation_t *found = allocation_with(address);
+  return found != NULL && found->address == address && found->type == type ? found : NULL;
+}
+
+uint64_t memory_forget(uint64_t address, uint32_t type) {
+  pthread_mutex_lock(&lock);
+  allocation_t *found = allocation_at(address, type);
+  uint64_t size_bytes = found == NULL ? 0 : found->size_bytes;
+  if (found != NULL) forget(found);
+  pthread_mutex_unlock(&lock);
+  return size_bytes;
+}
+
 static status_t free_remote(uint64_t address) {
   free_request_t request = {address};
   return call_words(OP_FREE, &request, sizeof request, NULL, 0);
@@ -96,7 +111,7 @@ status_t pool_allocate(uint64_t pool, uint64_t size_bytes, uint32_t flags, uint6
   allocate_reply_t reply;
   status_t status = call_words(OP_ALLOCATE, &request, sizeof request, &reply, sizeof reply);
   if (status != SUCCESS) return status;
-  if (!remember((allocation_t){reply.address, size_bytes, pool, NULL})) {
+  if (!memory_remember((allocation_t){reply.address, size_bytes, pool, NULL, POINTER_HSA})) {
     free_remote(reply.address);
     return OUT_OF_RESOURCES;
   }
@@ -142,30 +157,24 @@ static void run_callbacks(uint64_t address, uint64_t size_bytes) {
   }
 }
 
-static status_t release(void *address) {
-  if (address == NULL) return SUCCESS;
-  uint64_t start = (uintptr_t)address;
-  pthread_mutex_lock(&lock);
-  allocation_t *found = allocation_with(start);
-  bool is_start = found != NULL && found->address == start;
-  uint64_t size_bytes = is_start ? found->size_bytes : 0;
-  if (is_start) forget(found);
-  pthread_mutex_unlock(&lock);
-  EXPECT(is_start, INVALID_ALLOCATION);
-  run_callbacks(start, size_bytes);
-  return free_remote(start);
+status_t memory_release(uint64_t address) {
+  if (address == 0) return SUCCESS;
+  uint64_t size_bytes = memory_forget(address, POINTER_HSA);
+  EXPECT(size_bytes != 0, INVALID_ALLOCATION);
+  run_callbacks(address, size_bytes);
+  return free_remote(address);
 }
 
 EXPORT status_t hsa_amd_memory_pool_free(void *address) {
   TRACED(hsa_amd_memory_pool_free, (uintptr_t)address, 0);
   EXPECT_INITIALIZED();
-  return release(address);
+  return memory_release((uintptr_t)address);
 }
 
 EXPORT status_t hsa_memory_free(void *address) {
   TRACED(hsa_memory_free, (uintptr_t)address, 0);
   EXPECT_INITIALIZED();
-  return release(address);
+  return memory_release((uintptr_t)address);
 }
 
 /* What a copy needs to know of rows: a plain copy is one row. */
@@ -256,9 +265,8 @@ static status_t submit(box_t box, uint32_t count, const uint64_t *dependencies, 
   }
   copy_t *entry = calloc(1, sizeof *entry + count * sizeof *dependencies);
   EXPECT(entry != NULL, OUT_OF_RESOURCES);
-  uint32_t concerns = 0;
-  for (uint32_t i = 0; i < count; i++) concerns |= concern_of(dependencies[i]);
-  entry->watch = (watch_t){NULL, copy_is_due, run_copy, NULL, concerns, false};
+  entry->watch = (watch_t){.is_due = copy_is_due, .run = run_copy};
+  for (uint32_t i = 0; i < count; i++) watch_for(&entry->watch, dependencies[i]);
   entry->box = box;
   entry->completion = completion;
   entry->count = count;
@@ -378,7 +386,7 @@ static status_t lock_pages(uint64_t start, uint64_t size_bytes, uint64_t pool, u
     free_remote(reply.address);
     return OUT_OF_RESOURCES;
   }
-  locked[locked_count++] = (locked_t){{reply.address, size_bytes, pool, NULL}, start, 1};
+  locked[locked_count++] = (locked_t){{reply.address, size_bytes, pool, NULL, POINTER_LOCKED}, start, 1};
   *address = reply.address;
   return SUCCESS;
 }
@@ -489,7 +497,7 @@ static pointer_info_t find_pointer(uint64_t address, uint64_t *pool) {
   }
   if (pages != NULL) found = &pages->memory;
   if (found != NULL) {
-    info.type = pages == NULL ? POINTER_HSA : POINTER_LOCKED;
+    info.type = found->type;
     info.agent_base = found->address;
     info.host_base = pages == NULL ? found->address : pages->host;
     info.size_bytes = found->size_bytes;

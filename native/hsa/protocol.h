@@ -6,7 +6,7 @@
 
 #define SOCKET_VARIABLE "WAVEWRIGHT_EXEC_SOCKET"
 #define HIDE_IMAGES_VARIABLE "WAVEWRIGHT_EXEC_HIDE_IMAGES"
-enum { PROTOCOL_VERSION = 1, HEAD_BYTES = 8, RECORD_HEAD_BYTES = 24 };
+enum { PROTOCOL_VERSION = 2, HEAD_BYTES = 8, RECORD_HEAD_BYTES = 24 };
 #define MAX_REQUEST_BYTES UINT64_C(268435456)
 #define REGION_ATTRIBUTES UINT64_C(4294967296)
 
@@ -28,6 +28,22 @@ enum {
   OP_FREEZE = 14,
   OP_VALIDATE = 15,
   OP_SYMBOLS = 16,
+  OP_RESERVE = 17,
+  OP_UNRESERVE = 18,
+  OP_FREE_ADDRESSES = 19,
+  OP_CREATE_MEMORY = 20,
+  OP_RELEASE_MEMORY = 21,
+  OP_MAP_MEMORY = 22,
+  OP_UNMAP_MEMORY = 23,
+  OP_SET_ACCESS = 24,
+  OP_GET_ACCESS = 25,
+  OP_EXPORT_MEMORY = 26,
+  OP_IMPORT_MEMORY = 27,
+  OP_RETAIN_MEMORY = 28,
+  OP_MEMORY_INFO = 29,
+  OP_SHARE_MEMORY = 30,
+  OP_ATTACH_MEMORY = 31,
+  OP_DETACH_MEMORY = 32,
 };
 enum {
   CONTROL_SLEEPING = 0,
@@ -186,5 +202,99 @@ typedef struct {
 typedef struct {
   uint64_t count;
 } symbols_reply_t;
+typedef struct {
+  uint64_t size_bytes;
+  uint64_t alignment_bytes;
+} reserve_request_t;
+typedef struct {
+  uint64_t address;
+} reserve_reply_t;
+typedef struct {
+  uint64_t address;
+  uint64_t size_bytes;
+} unreserve_request_t;
+typedef struct {
+  uint64_t address;
+} free_addresses_request_t;
+typedef struct {
+  uint64_t pool;
+  uint64_t size_bytes;
+  uint64_t type;
+} create_memory_request_t;
+typedef struct {
+  uint64_t memory;
+} create_memory_reply_t;
+typedef struct {
+  uint64_t memory;
+} release_memory_request_t;
+typedef struct {
+  uint64_t address;
+  uint64_t size_bytes;
+  uint64_t offset;
+  uint64_t memory;
+} map_memory_request_t;
+typedef struct {
+  uint64_t address;
+  uint64_t size_bytes;
+} unmap_memory_request_t;
+typedef struct {
+  uint64_t address;
+  uint64_t size_bytes;
+} set_access_request_t;
+typedef struct {
+  uint64_t address;
+  uint64_t agent;
+} get_access_request_t;
+typedef struct {
+  uint64_t permissions;
+} get_access_reply_t;
+typedef struct {
+  uint64_t memory;
+} export_memory_request_t;
+typedef struct {
+  uint64_t file;
+} import_memory_request_t;
+typedef struct {
+  uint64_t memory;
+} import_memory_reply_t;
+typedef struct {
+  uint64_t address;
+} retain_memory_request_t;
+typedef struct {
+  uint64_t memory;
+} retain_memory_reply_t;
+typedef struct {
+  uint64_t memory;
+} memory_info_request_t;
+typedef struct {
+  uint64_t pool;
+  uint64_t type;
+} memory_info_reply_t;
+typedef struct {
+  uint64_t address;
+  uint64_t size_bytes;
+} share_memory_request_t;
+typedef struct {
+  uint64_t first;
+  uint64_t second;
+  uint64_t third;
+  uint64_t fourth;
+} share_memory_reply_t;
+typedef struct {
+  uint64_t first;
+  uint64_t second;
+  uint64_t third;
+  uint64_t fourth;
+  uint64_t size_bytes;
+} attach_memory_request_t;
+typedef struct {
+  uint64_t address;
+  uint64_t mapped_bytes;
+  uint64_t offset;
+  uint64_t pool;
+} attach_memory_reply_t;
+typedef struct {
+  uint64_t address;
+} detach_memory_request_t;
 
 #endif

@@ -104,7 +104,8 @@ static status_t remember(amd_queue_t *memory, uint64_t agent, queue_callback_t c
   all_units(agent, queue->unit_mask);
   queues = queue;
   pthread_mutex_unlock(&lock);
-  *entry = (stop_watch_t){{NULL, queue_has_stopped, report_stop, memory, 0, false}, memory, agent, callback, data};
+  watch_t stop = {.is_due = queue_has_stopped, .run = report_stop, .owner = memory};
+  *entry = (stop_watch_t){stop, memory, agent, callback, data};
   return watch(WATCHER_HANDLERS, &entry->watch);
 }
 

@@ -51,6 +51,8 @@ HIDDEN void connection_forget(void);
 HIDDEN status_t call(uint32_t operation, request_t request, void *words, size_t words_bytes, void **tail, size_t *tail_bytes);
 /* As `call`, for messages without tails. */
 HIDDEN status_t call_words(uint32_t operation, const void *words, size_t words_bytes, void *reply, size_t reply_bytes);
+/* As `call_words`, for requests whose replies bring a file: -1 where there was no descriptor for it. */
+HIDDEN status_t call_for_file(uint32_t operation, const void *words, size_t words_bytes, int *file, void *reply, size_t reply_bytes);
 /*
  * Memory that the device process looks at has changed, and signals that threads wait for: those whose concerns have a bit of these. To
  * wake a thread costs many times what a look at a signal does.
@@ -99,7 +101,16 @@ HIDDEN status_t iterate(uint64_t subject, uint64_t list, handle_callback_t callb
 typedef struct {
   uint64_t address, size_bytes, pool;
   void *user_data;
+  /* POINTER_HSA and the like. */
+  uint32_t type;
 } allocation_t;
+
+/* Keeps what is known of memory that no pool handed out; false when there is no room. */
+HIDDEN bool memory_remember(allocation_t allocation);
+/* Forgets an allocation of a type that begins at an address, and returns its size; 0 where there is none. */
+HIDDEN uint64_t memory_forget(uint64_t address, uint32_t type);
+/* What hsa_amd_memory_pool_free does. */
+HIDDEN status_t memory_release(uint64_t address);
 
 HIDDEN status_t pool_allocate(uint64_t pool, uint64_t size_bytes, uint32_t flags, uint64_t *address);
 /* The first pool of the CPU agent: fine-grained memory. */
@@ -115,6 +126,8 @@ HIDDEN int64_t signal_load(uint64_t handle);
 HIDDEN void signal_add(uint64_t handle, int64_t value);
 /* What a signal concerns. */
 HIDDEN uint32_t concern_of(uint64_t handle);
+/* How long a thread may sleep that waits for a signal: nobody wakes it for those of several processes. */
+HIDDEN uint64_t patience_for(uint64_t handle);
 /*
  * Sleeps until something was notified since `epoch` was read that has one of the concerns, or for `max_ns`. Ends the process when the
  * device process is gone.
@@ -149,7 +162,11 @@ struct watch {
   /* Of the signals that it looks at; 0 for what always wakes everybody. */
   uint32_t concerns;
   bool is_removed;
+  /* How long to sleep between looks at most; 0 where it is always woken. */
+  uint64_t patience_ns;
 };
+/* One more signal that it looks at. */
+HIDDEN void watch_for(watch_t *watch, uint64_t signal);
 enum { WATCHER_HANDLERS, WATCHER_COPIES, WATCHER_COUNT };
 /* The watch is the watcher's from now on. */
 HIDDEN status_t watch(int watcher, watch_t *entry);
@@ -157,6 +174,11 @@ HIDDEN status_t watch(int watcher, watch_t *entry);
 HIDDEN void unwatch(int watcher, const void *owner);
 HIDDEN void watchers_stop(void);
 HIDDEN void watchers_forget(void);
+
+/* virtual-memory.c: memory of other applications at addresses of this one. */
+HIDDEN status_t memory_share(uint64_t address, uint64_t size_bytes, ipc_handle_t *handle);
+HIDDEN status_t memory_attach(const ipc_handle_t *handle, uint64_t size_bytes, uint64_t *address);
+HIDDEN status_t memory_detach(uint64_t address);
 
 /* code.c */
 HIDDEN void code_reset(void);

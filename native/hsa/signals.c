@@ -19,8 +19,9 @@ enum { CHUNK_BYTES = 65536 };
  */
 enum { SHORT_NS = 200000, BLOCKED_NS = 5000, LOOKS_PER_TIME = 32 };
 #define NS_PER_S 1000000000u
-/* How long it sleeps before it makes sure that somebody is there to wait for. */
-enum { PATIENCE_NS = 200000000 };
+/* How long it sleeps before it makes sure that somebody is there to wait for, and how long between looks at signals of others. */
+enum { PATIENCE_NS = 200000000, SHARED_NS = 1000000 };
+enum { PAGE_BYTES = 4096 };
 enum { MAX_GROUP_SIGNALS = 1 << 20 };
 /* hsa_amd_signal_attribute_t. */
 enum { ATTRIBUTE_GPU_ONLY = 1, ATTRIBUTE_IPC = 2 };
@@ -101,12 +102,50 @@ EXPORT status_t hsa_signal_create(int64_t value, uint32_t count, const uint64_t 
   return status == SUCCESS ? create(value, signal) : status;
 }
 
+/* A signal with an allocation of its own, which other processes can map. */
+static status_t create_shared(int64_t value, uint64_t *signal) {
+  status_t status = pool_allocate(host_pool(), PAGE_BYTES, 0, signal);
+  if (status != SUCCESS) return status;
+  *at(*signal) = (amd_signal_t){.kind = SIGNAL_USER, .value = value, .is_shared = 1};
+  return SUCCESS;
+}
+
 /* A signal for the GPU alone is as good for all. */
 EXPORT status_t hsa_amd_signal_create(int64_t value, uint32_t count, const uint64_t *consumers, uint64_t attributes, uint64_t *signal) {
   EXPECT_INITIALIZED();
   EXPECT((attributes & ~(uint64_t)(ATTRIBUTE_GPU_ONLY | ATTRIBUTE_IPC)) == 0, INVALID_ARGUMENT);
-  if ((attributes & ATTRIBUTE_IPC) != 0) return refuse("hsa_amd_signal_create for several processes");
-  return hsa_signal_create(value, count, consumers, signal);
+  if ((attributes & ATTRIBUTE_IPC) == 0) return hsa_signal_create(value, count, consumers, signal);
+  EXPECT(signal != NULL, INVALID_ARGUMENT);
+  status_t status = check_consumers(count, consumers);
+  return status == SUCCESS ? create_shared(value, signal) : status;
+}
+
+EXPORT status_t hsa_amd_ipc_signal_create(uint64_t signal, ipc_handle_t *handle) {
+  EXPECT_INITIALIZED();
+  EXPECT(handle != NULL, INVALID_ARGUMENT);
+  EXPECT(is_signal(signal), INVALID_SIGNAL);
+  EXPECT(at(signal)->is_shared != 0, INVALID_ARGUMENT);
+  return memory_share(signal, PAGE_BYTES, handle);
+}
+
+EXPORT status_t hsa_amd_ipc_signal_attach(const ipc_handle_t *handle, uint64_t *signal) {
+  EXPECT_INITIALIZED();
+  EXPECT(handle != NULL && signal != NULL, INVALID_ARGUMENT);
+  uint64_t address;
+  status_t status = memory_attach(handle, PAGE_BYTES, &address);
+  if (status != SUCCESS) return status;
+  if (!is_signal(address) || at(address)->is_shared == 0) {
+    memory_detach(address);
+    return INVALID_ARGUMENT;
+  }
+  *signal = address;
+  return SUCCESS;
+}
+
+/* It lives on for other processes that use it. */
+static status_t destroy_shared(uint64_t signal) {
+  if (memory_detach(signal) == SUCCESS) return SUCCESS;
+  return memory_release(signal) == SUCCESS ? SUCCESS : INVALID_SIGNAL;
 }
 
 EXPORT status_t hsa_signal_destroy(uint64_t signal) {
@@ -114,6 +153,7 @@ EXPORT status_t hsa_signal_destroy(uint64_t signal) {
   EXPECT_INITIALIZED();
   EXPECT(signal != 0, INVALID_ARGUMENT);
   EXPECT(is_signal(signal) && at(signal)->kind == SIGNAL_USER, INVALID_SIGNAL);
+  if (at(signal)->is_shared != 0) return destroy_shared(signal);
   pthread_mutex_lock(&lock);
   bool has_room = free_count < signal_count;
   if (has_room) {
@@ -135,6 +175,8 @@ int64_t signal_load(uint64_t handle) { return *value_of(handle); }
 
 /* A place in a signal's page, so that signals that were made together differ. */
 uint32_t concern_of(uint64_t handle) { return 1u << (handle / sizeof(amd_signal_t) % SIGNAL_CONCERNS); }
+
+uint64_t patience_for(uint64_t handle) { return at(handle)->is_shared != 0 ? SHARED_NS : UINT64_MAX; }
 
 void signal_add(uint64_t handle, int64_t value) {
   atomic_fetch_add(value_of(handle), value);
@@ -216,8 +258,8 @@ static bool condition_holds(uint32_t condition, int64_t value, int64_t compare) 
 uint32_t current_epoch(void) { return *control_word(CONTROL_EPOCH); }
 
 void wait_for_change(uint32_t epoch, uint64_t max_ns, uint32_t concerns) {
-  bool is_patient = max_ns >= PATIENCE_NS;
-  uint64_t end_ns = system_time_now() + (is_patient ? PATIENCE_NS : max_ns);
+  bool is_patient = max_ns >= SHARED_NS;
+  uint64_t end_ns = system_time_now() + (max_ns > PATIENCE_NS ? PATIENCE_NS : max_ns);
   struct timespec end = {(time_t)(end_ns / NS_PER_S), (long)(end_ns % NS_PER_S)};
   long result = syscall(SYS_futex, control_word(CONTROL_EPOCH), FUTEX_WAIT_BITSET, epoch, &end, NULL, concerns);
   if (result != 0 && is_patient && connection_is_lost()) runtime_lost("the device process ended");
@@ -254,14 +296,19 @@ static uint32_t look_for(const group_t *group, uint64_t start_ns, uint64_t span_
 
 static uint32_t sleep_for(const group_t *group, uint64_t start_ns, uint64_t timeout_ns, int64_t *seen) {
   uint32_t found, concerns = 0;
-  for (uint32_t i = 0; i < group->count; i++) concerns |= concern_of(group->signals[i]);
+  uint64_t patience_ns = UINT64_MAX;
+  for (uint32_t i = 0; i < group->count; i++) {
+    concerns |= concern_of(group->signals[i]);
+    if (patience_for(group->signals[i]) < patience_ns) patience_ns = patience_for(group->signals[i]);
+  }
   atomic_fetch_add(control_word(CONTROL_WAITERS), 1);
   for (;;) {
     uint32_t epoch = current_epoch();
     found = look(group, seen);
     uint64_t passed = system_time_now() - start_ns;
     if (found != UINT32_MAX || passed >= timeout_ns) break;
-    wait_for_change(epoch, timeout_ns - passed, concerns);
+    uint64_t left_ns = timeout_ns - passed;
+    wait_for_change(epoch, left_ns < patience_ns ? left_ns : patience_ns, concerns);
   }
   atomic_fetch_sub(control_word(CONTROL_WAITERS), 1);
   return found;
@@ -412,7 +459,8 @@ static status_t add_handler(handler_watch_t wanted) {
   handler_watch_t *entry = malloc(sizeof *entry);
   EXPECT(entry != NULL, OUT_OF_RESOURCES);
   *entry = wanted;
-  entry->watch = (watch_t){NULL, handler_is_due, run_handler, NULL, wanted.handler == NULL ? 0 : concern_of(wanted.signal), false};
+  entry->watch = (watch_t){.is_due = handler_is_due, .run = run_handler};
+  if (wanted.handler != NULL) watch_for(&entry->watch, wanted.signal);
   return watch(WATCHER_HANDLERS, &entry->watch);
 }
 

@@ -17,7 +17,9 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   pthread_t thread;
-  bool has_thread, is_ending;
+  bool has_thread;
+  /* The thread looks at it without the lock, too. */
+  _Atomic bool is_ending;
   watch_t *first;
   /* What it runs now, without the lock. */
   watch_t *running;
@@ -54,10 +56,20 @@ static bool run_due(watcher_t *own) {
   return false;
 }
 
+void watch_for(watch_t *entry, uint64_t signal) {
+  uint64_t patience_ns = patience_for(signal);
+  entry->concerns |= concern_of(signal);
+  if (patience_ns < UINT64_MAX) entry->patience_ns = patience_ns;
+}
+
 /* Called with the lock. */
-static uint32_t concerns_of(const watcher_t *own) {
+static uint32_t concerns_of(const watcher_t *own, uint64_t *patience_ns) {
   uint32_t concerns = 0;
-  for (const watch_t *entry = own->first; entry != NULL; entry = entry->next) concerns |= entry->concerns;
+  *patience_ns = UINT64_MAX;
+  for (const watch_t *entry = own->first; entry != NULL; entry = entry->next) {
+    concerns |= entry->concerns;
+    if (entry->patience_ns != 0) *patience_ns = entry->patience_ns;
+  }
   return concerns;
 }
 
@@ -69,12 +81,13 @@ static void *work(void *argument) {
       pthread_cond_wait(&own->changed, &own->lock);
       continue;
     }
-    uint32_t concerns = concerns_of(own), waiters = concerns == 0 ? 0 : 1;
+    uint64_t patience_ns;
+    uint32_t concerns = concerns_of(own, &patience_ns), waiters = concerns == 0 ? 0 : 1;
     atomic_fetch_add(control_word(CONTROL_WAITERS), waiters);
     uint32_t epoch = current_epoch();
     bool has_run = run_due(own);
     pthread_mutex_unlock(&own->lock);
-    if (!has_run && !own->is_ending) wait_for_change(epoch, UINT64_MAX, concerns | CONCERNS_OTHER);
+    if (!has_run && !own->is_ending) wait_for_change(epoch, patience_ns, concerns | CONCERNS_OTHER);
     atomic_fetch_sub(control_word(CONTROL_WAITERS), waiters);
     pthread_mutex_lock(&own->lock);
   }

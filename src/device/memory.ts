@@ -33,6 +33,9 @@ export interface GuestMemory {
 
 export type GuestAccess = 'read' | 'write';
 
+/** What kernels may do with some pages of an allocation. */
+export type PartAccess = 'none' | 'read' | 'write' | 'all';
+
 export interface DeviceMemory extends GuestMemory {
   /**
    * The address of new, zero-filled memory, which is the caller's until `free`. Throws LIMIT_EXCEEDED when
@@ -56,4 +59,10 @@ export interface DeviceMemory extends GuestMemory {
    * with the capability `access` have this, and no others. Throws USAGE where no allocation starts.
    */
   setAccess?(address: bigint, isAllowed: boolean): void;
+  /**
+   * Says what kernels may do with some pages (4,096 bytes) of an allocation from now on, but for running code
+   * there; `setAccess` says it of all again. Devices with the capability `access` have this, and no others.
+   * Throws USAGE for what are no whole pages of one allocation.
+   */
+  setPartAccess?(address: bigint, sizeBytes: number, access: PartAccess): void;
 }

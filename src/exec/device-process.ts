@@ -7,6 +7,7 @@ import type { Server, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../base/errors.ts';
 import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
+import type { SharedAllocation } from './attached-memory.ts';
 import { RequestReader } from './messages.ts';
 import { type CopySums, Session, type SessionHost } from './session.ts';
 
@@ -83,7 +84,8 @@ export class DeviceProcess implements AsyncDisposable {
       socket.destroy();
       return;
     }
-    const session = new Session(this.#options, (file) => linux.sendFile(fd, file), peer.processId);
+    const host = { ...this.#options, findShared: (handle: Uint8Array) => this.#findShared(handle) };
+    const session = new Session(host, (file) => linux.sendFile(fd, file), peer.processId);
     const reader = new RequestReader();
     this.#applications++;
     this.#sessions.set(session, socket);
@@ -98,6 +100,14 @@ export class DeviceProcess implements AsyncDisposable {
     });
     socket.on('error', () => {});
     socket.on('close', () => this.#end(session));
+  }
+
+  #findShared(handle: Uint8Array): SharedAllocation | undefined {
+    for (const session of this.#sessions.keys()) {
+      const shared = session.shared(handle);
+      if (shared) return shared;
+    }
+    return undefined;
   }
 
   /** What goes wrong with one application is the end of that one. */

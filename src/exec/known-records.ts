@@ -1,15 +1,18 @@
 /** What an application is told of system, agents and pools when it begins, and of an executable's symbols. */
+import { hex } from '../base/text.ts';
 import {
-  type Agent,
+  Agent,
   agentInfo,
   agentMemoryPoolInfo,
   cacheInfo,
   type Executable,
+  HsaError,
   isaInfo,
-  type MemoryPool,
+  MemoryPool,
   memoryPoolInfo,
   type Runtime,
   regionInfo,
+  SYSTEM_INFO,
   symbolInfo,
 } from '../hsa/index.ts';
 import { LISTS, pairSubject, REGION_ATTRIBUTES, SUBJECTS } from './protocol.ts';
@@ -46,6 +49,20 @@ export class Handles {
 
   readonly of: HandleOf = (object) => this.#handles.get(object) ?? 0n;
 
+  /** Throws INVALID_AGENT. */
+  agent(handle: bigint): Agent {
+    const found = this.object(handle);
+    if (found instanceof Agent) return found;
+    throw new HsaError('INVALID_AGENT', `no agent ${hex(handle)}`);
+  }
+
+  /** Throws INVALID_MEMORY_POOL. */
+  pool(handle: bigint): MemoryPool {
+    const found = this.object(handle);
+    if (found instanceof MemoryPool) return found;
+    throw new HsaError('INVALID_MEMORY_POOL', `no memory pool ${hex(handle)}`);
+  }
+
   /** What has a handle; undefined for any other number. */
   object(handle: bigint): unknown {
     return this.#objects.get(handle);
@@ -58,7 +75,8 @@ export function knownRecords(runtime: Runtime, handles: Handles): Uint8Array {
   const handleOf = handles.of;
   const subject = (object: unknown): number => Number(handleOf(object));
   records.addHandles(SUBJECTS.system, LISTS.agents, runtime.agents.map(handleOf));
-  records.addAnswers(SUBJECTS.system, ATTRIBUTE_LAYOUTS.system, (id) => runtime.systemInfo(id), handleOf);
+  const systemInfo = (id: number) => (id === SYSTEM_INFO.virtualMemApiSupported ? true : runtime.systemInfo(id));
+  records.addAnswers(SUBJECTS.system, ATTRIBUTE_LAYOUTS.system, systemInfo, handleOf);
   for (const agent of runtime.agents) {
     addAgent(records, agent, handles);
     for (const pool of runtime.agents.flatMap(({ pools }) => pools)) {

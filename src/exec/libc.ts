@@ -18,6 +18,7 @@ const DEFINITIONS = {
 const MFD_CLOEXEC = 1;
 const MFD_ALLOW_SEALING = 2;
 const F_ADD_SEALS = 1033;
+const F_GET_SEALS = 1034;
 /** F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW: nobody changes its size, so that no access is behind its end. */
 const SIZE_SEALS = 1 | 2 | 4;
 const PROT_READ_WRITE = 1 | 2;
@@ -68,12 +69,17 @@ export class LinuxCalls {
     }
   }
 
-  /** Puts the file in the place of a buffer's memory, whose contents go. */
-  replacePages(buffer: SharedArrayBuffer, file: number): void {
-    const base = this.addressOf(buffer);
-    const [length, offset] = [BigInt(buffer.byteLength), 0n];
-    const at = this.#functions.mmap(base, length, PROT_READ_WRITE, MAP_SHARED_FIXED_NORESERVE, file, offset);
-    if (at !== base) throw failure('mapping a memfd');
+  /** Puts pages of the file, from `offset` on, in the place of this process's memory, whose contents go. */
+  mapPages(address: bigint, sizeBytes: number, file: number, offset: number): void {
+    const [length, start] = [BigInt(sizeBytes), BigInt(offset)];
+    const at = this.#functions.mmap(address, length, PROT_READ_WRITE, MAP_SHARED_FIXED_NORESERVE, file, start);
+    if (at !== address) throw failure('mapping a memfd');
+  }
+
+  /** Whether nobody changes the size of a file that `createMemoryFile` may have made. */
+  hasFixedSize(file: number): boolean {
+    const seals = this.#functions.fcntl(file, F_GET_SEALS, 0);
+    return seals >= 0 && (seals & SIZE_SEALS) === SIZE_SEALS;
   }
 
   addressOf(buffer: SharedArrayBuffer): bigint {

@@ -1,6 +1,14 @@
 /** Messages as bytes; `protocol.ts` says what they are. */
+import { hex } from '../base/text.ts';
 import { HsaError } from '../hsa/index.ts';
-import { HEAD_BYTES, MAX_REQUEST_BYTES, OPERATION_NAMES, OPERATIONS, type OperationName } from './protocol.ts';
+import {
+  HEAD_BYTES,
+  MAX_REQUEST_BYTES,
+  OPERATION_NAMES,
+  OPERATIONS,
+  type OperationName,
+  type Request,
+} from './protocol.ts';
 
 const WORD_BYTES = 8;
 
@@ -13,6 +21,21 @@ export interface IncomingRequest {
 export interface OutgoingReply {
   readonly words: readonly bigint[];
   readonly tail?: Uint8Array;
+  /** A descriptor, for the operations that say so. */
+  readonly file?: number;
+}
+
+export const NO_REPLY: OutgoingReply = { words: [] };
+
+/** Functions that answer requests, by the names of these; they throw HsaError. */
+export type RequestHandlers = {
+  readonly [N in OperationName]?: (request: Request<N>, tail: Uint8Array) => OutgoingReply;
+};
+
+/** A word as a number. Throws INVALID_ARGUMENT for more than a number holds. */
+export function asNumber(word: bigint): number {
+  if (word <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(word);
+  throw new HsaError('INVALID_ARGUMENT', `${hex(word)} is too large`);
 }
 
 /** Takes the bytes that an application sends, and gives whole requests. */

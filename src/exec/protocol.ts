@@ -10,7 +10,7 @@
  */
 
 /** Both sides are of one package; a library that somebody copied may be older. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 /** Head of a message. */
 export const HEAD_BYTES = 8;
@@ -18,25 +18,29 @@ export const HEAD_BYTES = 8;
 /** Bytes of a request behind its head: a code object is the largest. */
 export const MAX_REQUEST_BYTES = 2 ** 28;
 
-interface Operation {
+/** What a request of a name and its reply hold. */
+export interface OperationShape {
   readonly request: readonly string[];
   readonly reply: readonly string[];
   /** What follows the words of the request, or of the reply. */
   readonly tail?: 'request' | 'reply';
+  /** Before the reply comes a byte, which brings a file unless the reply is a failure. */
+  readonly file?: true;
 }
 
 /** In the order of their numbers. */
 export const OPERATIONS = {
   /**
    * The first message. `window` is the high word of the addresses where the application has room for the
-   * device's 4 GiB. The reply comes behind a byte that brings the file of the memory; its tail is what is
-   * known of system, agents and pools, as records.
+   * device's 4 GiB. The file is that of the memory; the tail is what is known of system, agents and pools, as
+   * records.
    */
   hello: {
     request: ['version', 'window'],
     // The device's clock, in ticks, when the system's clock (CLOCK_MONOTONIC) was `systemNs`.
     reply: ['ticks', 'systemNs', 'ticksPerSecond'],
     tail: 'reply',
+    file: true,
   },
   /** The application changed memory that the device process looks at, which said that it sleeps. */
   wake: { request: [], reply: [] },
@@ -71,7 +75,35 @@ export const OPERATIONS = {
   validate: { request: ['executable'], reply: ['isValid'] },
   /** The tail is what is known of the symbols now, as records whose subjects are numbers from 1 on. */
   symbols: { request: ['executable'], reply: ['count'], tail: 'reply' },
-} as const satisfies Readonly<Record<string, Operation>>;
+  /** Addresses without memory. */
+  reserve: { request: ['sizeBytes', 'alignmentBytes'], reply: ['address'] },
+  /** Nothing is mapped there any more; the addresses are used again after `freeAddresses`. */
+  unreserve: { request: ['address', 'sizeBytes'], reply: [] },
+  freeAddresses: { request: ['address'], reply: [] },
+  /** Memory without addresses, a file of its own. */
+  createMemory: { request: ['pool', 'sizeBytes', 'type'], reply: ['memory'] },
+  releaseMemory: { request: ['memory'], reply: [] },
+  /** The file is to be mapped there, from `offset` on. */
+  mapMemory: { request: ['address', 'sizeBytes', 'offset', 'memory'], reply: [], file: true },
+  unmapMemory: { request: ['address', 'sizeBytes'], reply: [] },
+  /** The tail is pairs of words: an agent, and what it may do (hsa_access_permission_t). */
+  setAccess: { request: ['address', 'sizeBytes'], reply: [], tail: 'request' },
+  getAccess: { request: ['address', 'agent'], reply: ['permissions'] },
+  exportMemory: { request: ['memory'], reply: [], file: true },
+  /** `file`: a descriptor of the application. */
+  importMemory: { request: ['file'], reply: ['memory'] },
+  retainMemory: { request: ['address'], reply: ['memory'] },
+  memoryInfo: { request: ['memory'], reply: ['pool', 'type'] },
+  /** What the four words say lets another application map an allocation. */
+  shareMemory: { request: ['address', 'sizeBytes'], reply: ['first', 'second', 'third', 'fourth'] },
+  /** The file is to be mapped at the address, from `offset` on. */
+  attachMemory: {
+    request: ['first', 'second', 'third', 'fourth', 'sizeBytes'],
+    reply: ['address', 'mappedBytes', 'offset', 'pool'],
+    file: true,
+  },
+  detachMemory: { request: ['address'], reply: [] },
+} as const satisfies Readonly<Record<string, OperationShape>>;
 
 export type OperationName = keyof typeof OPERATIONS;
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as OperationName[];
@@ -209,7 +241,7 @@ function enumeration(prefix: string, values: Readonly<Record<string, number>>): 
 /** The text of `native/hsa/protocol.h`. */
 export function protocolHeader(): string {
   const numbers = Object.fromEntries(OPERATION_NAMES.map((name, number) => [name, number]));
-  const structures = Object.entries<Operation>(OPERATIONS).flatMap(([name, { request, reply }]) => [
+  const structures = Object.entries<OperationShape>(OPERATIONS).flatMap(([name, { request, reply }]) => [
     ...structure(name, 'request', request),
     ...structure(name, 'reply', reply),
   ]);

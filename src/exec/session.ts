@@ -7,7 +7,6 @@ import { hex } from '../base/text.ts';
 import type { AdvanceResult, Device } from '../device/device.ts';
 import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
 import {
-  Agent,
   agentInfo,
   CodeObjectReader,
   createRuntime,
@@ -16,27 +15,44 @@ import {
   HSA_STATUS,
   HsaError,
   type MemoryFaultEvent,
-  MemoryPool,
   type Queue,
   type QueueError,
   type QueueType,
   type Runtime,
 } from '../hsa/index.ts';
+import { SharedRegions } from '../hsa/objects/shared-regions.ts';
 import { statusError } from '../hsa/objects/status.ts';
 import type { FinishedPacket } from '../hsa/queues/packet-processor.ts';
 import { QUEUE_PRIORITIES, QUEUE_TYPES } from '../hsa/queues/queue.ts';
 import { createObservedQueue } from '../hsa/runtime/launch-observer.ts';
+import type { SharedAllocation } from './attached-memory.ts';
 import { Handles, knownRecords, symbolRecords } from './known-records.ts';
 import type { LinuxCalls } from './libc.ts';
-import { encodeFailure, encodeReply, type IncomingRequest, type OutgoingReply } from './messages.ts';
+import {
+  asNumber,
+  encodeFailure,
+  encodeReply,
+  type IncomingRequest,
+  NO_REPLY,
+  type OutgoingReply,
+  type RequestHandlers,
+} from './messages.ts';
 import type { ApplicationObserver, LoadedImage } from './observer.ts';
-import { CONTROL_WORDS, concernOf, type OperationName, PROTOCOL_VERSION, type Request } from './protocol.ts';
+import {
+  CONTROL_WORDS,
+  concernOf,
+  OPERATIONS,
+  type OperationName,
+  type OperationShape,
+  PROTOCOL_VERSION,
+  type Request,
+} from './protocol.ts';
 import { ATTRIBUTE_LAYOUTS, encodeValue } from './records.ts';
 import { SharedArena } from './shared-arena.ts';
+import { SharingRequests } from './sharing-requests.ts';
 import { SiblingDevice } from './sibling-device.ts';
 import { TraceRing } from './trace-ring.ts';
 
-const NO_REPLY: OutgoingReply = { words: [] };
 const PROFILE_NAMES = ['base', 'full'] as const;
 const ROUNDING_NAMES = ['default', 'zero', 'near'] as const;
 const MAX_NAME_BYTES = 65_536;
@@ -51,7 +67,7 @@ const NS_PER_S = 1_000_000_000n;
  */
 const LARGE_BYTES = 2 ** 21;
 
-type Handler<N extends OperationName> = (request: Request<N>, tail: Uint8Array) => OutgoingReply;
+type Handler = (request: IncomingRequest['words'], tail: Uint8Array) => OutgoingReply;
 
 /** Who runs applications. */
 export interface SessionHost {
@@ -64,6 +80,8 @@ export interface SessionHost {
   readonly gpuCount?: number;
   /** Who looks at an application that begins. */
   observe?(processId: number): ApplicationObserver;
+  /** What an application shares by this handle; by default none does. */
+  findShared?(handle: Uint8Array): SharedAllocation | undefined;
 }
 
 /** What an application says that it copied. */
@@ -84,6 +102,7 @@ export class Session implements Disposable {
   #arena: SharedArena | undefined;
   #runtime: Runtime | undefined;
   #handles: Handles | undefined;
+  #sharing: SharingRequests | undefined;
   readonly #queues = new Map<bigint, Queue>();
   readonly #stopped = new Map<bigint, Stopped>();
   readonly #executables = new Map<bigint, Executable>();
@@ -95,6 +114,7 @@ export class Session implements Disposable {
   #wokenMs = 0;
   #clocks = { ticks: 0n, systemNs: 0n };
   #ring: TraceRing | undefined;
+  readonly #processId: number;
   readonly #observer: ApplicationObserver;
   #statistics = NO_STATISTICS;
   #copies: CopySums = { count: 0n, bytes: 0n };
@@ -103,6 +123,7 @@ export class Session implements Disposable {
   constructor(host: SessionHost, sendFile: (file: number) => void, processId = 0) {
     this.#host = host;
     this.#sendFile = sendFile;
+    this.#processId = processId;
     this.#observer = host.observe?.(processId) ?? {};
   }
 
@@ -110,35 +131,44 @@ export class Session implements Disposable {
   answer({ operation, words, tail }: IncomingRequest): Uint8Array | undefined {
     if (operation === 'wake') return undefined;
     const beginNs = process.hrtime.bigint();
+    const { file: bringsFile }: OperationShape = OPERATIONS[operation];
     try {
-      const handler = this.#handlers[operation] as Handler<OperationName>;
-      const reply = encodeReply(handler(words, tail));
+      const reply = this.#handler(operation)(words, tail);
+      const bytes = encodeReply(reply);
+      if (bringsFile) this.#sendFile(reply.file!);
       this.#observer.trace?.addRequest(operation, beginNs, process.hrtime.bigint());
-      return reply;
+      return bytes;
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
       const failure = encodeFailure(statusOf(error), error.message);
       // In place of the byte that brings the file there is one without.
-      return operation === 'hello' ? Buffer.concat([new Uint8Array(1), failure]) : failure;
+      return bringsFile ? Buffer.concat([new Uint8Array(1), failure]) : failure;
     }
   }
 
-  readonly #handlers: { readonly [N in Exclude<OperationName, 'wake'>]: Handler<N> } = {
+  /** Throws NOT_INITIALIZED. */
+  #handler(operation: OperationName): Handler {
+    const own: RequestHandlers = this.#handlers;
+    const found = own[operation] ?? (this.#live && (this.#sharing!.handlers as RequestHandlers))[operation];
+    return found as Handler;
+  }
+
+  readonly #handlers = {
     hello: ({ version, window }) => this.#hello(version, window),
     allocate: ({ pool, sizeBytes, flags }) => {
-      const bytes = size(sizeBytes);
+      const bytes = asNumber(sizeBytes);
       const alignmentBytes = bytes >= LARGE_BYTES ? LARGE_BYTES : PAGE_BYTES;
-      return { words: [this.#pool(pool).allocate(bytes, { flags: size(flags), alignmentBytes })] };
+      return { words: [this.#known.pool(pool).allocate(bytes, { flags: asNumber(flags), alignmentBytes })] };
     },
     free: ({ address }) => {
       this.#live.cpuAgent.pool('fine-grained').free(address);
       return NO_REPLY;
     },
     agentInfo: ({ agent, attribute }) => {
-      const id = size(attribute);
+      const id = asNumber(attribute);
       const layout = ATTRIBUTE_LAYOUTS.agent.get(id);
       if (layout === undefined) throw new HsaError('INVALID_ARGUMENT', `agents have no information ${hex(id)}`);
-      return { words: [], tail: encodeValue(layout, agentInfo(this.#agent(agent), id), this.#known.of) };
+      return { words: [], tail: encodeValue(layout, agentInfo(this.#known.agent(agent), id), this.#known.of) };
     },
     createQueue: (request) => this.#createQueue(request),
     destroyQueue: ({ address }) => {
@@ -181,14 +211,17 @@ export class Session implements Disposable {
         name: `code object ${this.#codeObjectCount++}`,
       });
       using reader = new CodeObjectReader(bytes, name);
-      const { loadDelta, address, sizeBytes } = this.#executable(executable).loadCodeObject(this.#agent(agent), reader);
+      const { loadDelta, address, sizeBytes } = this.#executable(executable).loadCodeObject(
+        this.#known.agent(agent),
+        reader,
+      );
       return { words: [loadDelta, address, BigInt(sizeBytes)] };
     },
     defineVariable: ({ executable, agent, address }, tail) => {
       if (tail.length > MAX_NAME_BYTES) throw new HsaError('INVALID_ARGUMENT', `a name of ${tail.length} bytes`);
       const name = new TextDecoder().decode(tail);
       if (agent === 0n) this.#executable(executable).defineProgramVariable(name, address);
-      else this.#executable(executable).defineVariable(this.#agent(agent), name, address);
+      else this.#executable(executable).defineVariable(this.#known.agent(agent), name, address);
       return NO_REPLY;
     },
     freeze: ({ executable }) => {
@@ -206,7 +239,19 @@ export class Session implements Disposable {
       const symbols = this.#executable(executable).symbols.filter(({ name }) => tools?.adds(name) !== true);
       return { words: [BigInt(symbols.length)], tail: symbolRecords(symbols, this.#known) };
     },
-  };
+  } satisfies RequestHandlers;
+
+  /** What this application shares by a handle. */
+  shared(handle: Uint8Array): SharedAllocation | undefined {
+    if (!this.#device || !this.#arena || !this.#runtime) return undefined;
+    const { memory } = this.#device;
+    const region = SharedRegions.of(memory).find(handle);
+    if (!region) return undefined;
+    const { owner, globalFlags } = this.#runtime.memory.pointerInfo(region.address);
+    // Its owner may have freed it.
+    const pool = owner?.pools.find(({ flags }) => flags === globalFlags) ?? this.#runtime.gpuAgents[0]!.pools[0]!;
+    return { region, memory, file: this.#arena.file, pool: this.#known.of(pool) };
+  }
 
   #hello(version: bigint, window: bigint): OutgoingReply {
     if (this.#device !== undefined)
@@ -215,7 +260,7 @@ export class Session implements Disposable {
       const what = `the application's libhsa-runtime64.so.1 speaks version ${version} of the protocol`;
       throw new HsaError('INVALID_ARGUMENT', `${what}, expected ${PROTOCOL_VERSION}`);
     }
-    const device = this.#host.openDevice(size(window) - SharedArena.firstWindow);
+    const device = this.#host.openDevice(asNumber(window) - SharedArena.firstWindow);
     this.#device = device;
     const arena = new SharedArena(this.#host.linux, device);
     this.#arena = arena;
@@ -229,8 +274,12 @@ export class Session implements Disposable {
     const words = [ticks, systemNs, BigInt(device.properties.timestampFrequencyHz)];
     if (this.#observer.trace) this.#ring = new TraceRing(device, arena);
     const tail = knownRecords(runtime, this.#handles);
-    this.#sendFile(arena.file);
-    return { words, tail };
+    this.#sharing = new SharingRequests({
+      ...{ arena, runtime, handles: this.#handles, linux: this.#host.linux, processId: this.#processId },
+      memory: device.memory,
+      findShared: (handle) => this.#host.findShared?.(handle),
+    });
+    return { words, tail, file: arena.file };
   }
 
   /** Memory faults whose queues have not said so yet. */
@@ -250,13 +299,13 @@ export class Session implements Disposable {
 
   #createQueue(request: Request<'createQueue'>) {
     const { sizePackets, type, privateSegmentBytes, groupSegmentBytes } = request;
-    const agent = this.#agent(request.agent);
+    const agent = this.#known.agent(request.agent);
     const { tools } = this.#observer;
     const queue: Queue = createObservedQueue(this.#live, agent, tools, {
       type: choice<QueueType>(QUEUE_TYPES, type, 'queue type'),
-      sizePackets: size(sizePackets),
-      privateSegmentSizeBytes: size(privateSegmentBytes),
-      groupSegmentSizeBytes: size(groupSegmentBytes),
+      sizePackets: asNumber(sizePackets),
+      privateSegmentSizeBytes: asNumber(privateSegmentBytes),
+      groupSegmentSizeBytes: asNumber(groupSegmentBytes),
       onError: (error, { address }) => {
         this.#hasStopped = true;
         this.#stopped.set(address, { error, fault: this.#faults.shift() });
@@ -309,18 +358,6 @@ export class Session implements Disposable {
   get #known(): Handles {
     if (this.#handles !== undefined) return this.#handles;
     throw new HsaError('NOT_INITIALIZED', 'an application asked before it said hello');
-  }
-
-  #agent(handle: bigint): Agent {
-    const found = this.#known.object(handle);
-    if (found instanceof Agent) return found;
-    throw new HsaError('INVALID_AGENT', `no agent ${hex(handle)}`);
-  }
-
-  #pool(handle: bigint): MemoryPool {
-    const found = this.#known.object(handle);
-    if (found instanceof MemoryPool) return found;
-    throw new HsaError('INVALID_MEMORY_POOL', `no memory pool ${hex(handle)}`);
   }
 
   #queue(address: bigint): Queue {
@@ -398,6 +435,7 @@ export class Session implements Disposable {
     this.#copies = this.copies;
     this.#queues.clear();
     if (this.#runtime) this.#observer.tools?.onFinished();
+    this.#sharing?.[Symbol.dispose]();
     this.#runtime?.[Symbol.dispose]();
     this.#runtime = undefined;
     this.#device?.close();
@@ -408,12 +446,6 @@ export class Session implements Disposable {
 function statusOf(error: WavewrightError): number {
   const withStatus = statusError('ERROR', error);
   return withStatus instanceof HsaError ? withStatus.hsaStatus : HSA_STATUS.ERROR.value;
-}
-
-/** Throws INVALID_ARGUMENT for more than a number holds. */
-function size(value: bigint): number {
-  if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  throw new HsaError('INVALID_ARGUMENT', `${hex(value)} is too large`);
 }
 
 function choice<T>(values: readonly T[], index: bigint, what: string): T {

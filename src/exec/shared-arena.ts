@@ -13,6 +13,8 @@ const { closeSync } = process.getBuiltinModule('node:fs');
 const WINDOW_BYTES = 2 ** 32;
 const PAGE_BYTES = 4096;
 
+const offsetOf = (address: bigint): bigint => address % BigInt(WINDOW_BYTES);
+
 export class SharedArena implements Disposable {
   /** The high word of the addresses of a device with index 0. */
   static readonly firstWindow = 0x7f00;
@@ -21,6 +23,7 @@ export class SharedArena implements Disposable {
   readonly control: Int32Array<SharedArrayBuffer>;
   /** Where the memory is in this process. */
   readonly address: bigint;
+  readonly #linux: LinuxCalls;
 
   /** `device` is new: what its memory holds goes. Throws IO. */
   constructor(linux: LinuxCalls, { memory, name }: Device) {
@@ -34,9 +37,24 @@ export class SharedArena implements Disposable {
       });
     }
     this.file = linux.createMemoryFile('wavewright', WINDOW_BYTES);
-    linux.replacePages(buffer, this.file);
+    this.#linux = linux;
     this.address = linux.addressOf(buffer);
+    linux.mapPages(this.address, WINDOW_BYTES, this.file, 0);
     this.control = new Int32Array(buffer, 0, PAGE_BYTES / 4);
+  }
+
+  /**
+   * Lets whole pages of the device's memory be those of another file, from `offset` on, until `unmap`. Throws
+   * IO.
+   */
+  map(address: bigint, sizeBytes: number, file: number, offset: number): void {
+    this.#linux.mapPages(this.address + offsetOf(address), sizeBytes, file, offset);
+  }
+
+  /** Throws IO. */
+  unmap(address: bigint, sizeBytes: number): void {
+    const offset = offsetOf(address);
+    this.#linux.mapPages(this.address + offset, sizeBytes, this.file, Number(offset));
   }
 
   /** Copies that the application made. */

@@ -15,7 +15,15 @@ import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import { DeviceProcess } from '../../src/exec/device-process.ts';
 import { LinuxCalls } from '../../src/exec/libc.ts';
 import { RequestReader } from '../../src/exec/messages.ts';
-import { OPERATION_NAMES, OPERATIONS, type OperationName, SOCKET_VARIABLE, SUBJECTS } from '../../src/exec/protocol.ts';
+import {
+  OPERATION_NAMES,
+  OPERATIONS,
+  type OperationName,
+  type OperationShape,
+  PROTOCOL_VERSION,
+  SOCKET_VARIABLE,
+  SUBJECTS,
+} from '../../src/exec/protocol.ts';
 import { Session, type SessionHost } from '../../src/exec/session.ts';
 import { QUEUE } from '../../src/hsa/objects/layouts.ts';
 import { Random } from './random.ts';
@@ -99,7 +107,8 @@ class Client {
   /** What a reply holds; undefined for a status. */
   async answer(operation: OperationName, words: readonly bigint[], tail?: Uint8Array): Promise<Buffer | undefined> {
     this.socket.write(message(OPERATION_NAMES.indexOf(operation), words, tail));
-    if (operation === 'hello') await this.#take(1);
+    const { file }: OperationShape = OPERATIONS[operation];
+    if (file) await this.#take(1);
     const head = await this.#take(8);
     const body = await this.#take(head.readUInt32LE(4));
     return head.readUInt32LE(0) === 0 ? body : undefined;
@@ -161,15 +170,19 @@ class Attack {
   }
 
   async #setUp(window: number): Promise<void> {
-    await this.#client.ask('hello', [1n, BigInt(window)]);
+    await this.#client.ask('hello', [BigInt(PROTOCOL_VERSION), BigInt(window)]);
     const agent = BigInt(SUBJECTS.agent + 1);
     const made = [
       await this.#client.ask('allocate', [BigInt(SUBJECTS.pool), 4096n, 0n]),
       await this.#client.ask('createQueue', [agent, 64n, 0n, 0xffff_ffffn, 0xffff_ffffn]),
       await this.#client.ask('createExecutable', [0n, 0n]),
+      await this.#client.ask('reserve', [65_536n, 0n]),
+      await this.#client.ask('createMemory', [BigInt(SUBJECTS.pool), 8192n, 0n]),
     ];
     this.#queues.push(...(made[1] ?? []));
     const executable = made[2]?.[0] ?? 1n;
+    const [addresses, memory] = [made[3]?.[0] ?? 0n, made[4]?.[0] ?? 0n];
+    await this.#client.ask('mapMemory', [addresses + 4096n, 8192n, 0n, memory]);
     await this.#client.ask('loadCodeObject', [executable, agent], this.#random.pick(CODE));
     await this.#client.ask('freeze', [executable]);
     const symbols = await this.#client.answer('symbols', [executable]);
@@ -225,9 +238,11 @@ class Attack {
     const random = this.#random;
     const number = random.below(200) > 0 ? random.below(OPERATION_NAMES.length) : random.next();
     const operation = OPERATION_NAMES[number];
-    const names = operation ? OPERATIONS[operation].request : [];
+    const { request: names, tail: side }: OperationShape = operation
+      ? OPERATIONS[operation]
+      : { request: [], reply: [] };
     const words = names.map(() => this.#word());
-    const takesTail = operation === 'loadCodeObject' || operation === 'defineVariable';
+    const takesTail = side === 'request';
     const tail = takesTail || random.below(200) === 0 ? damaged(random, random.pick(CODE)) : undefined;
     const sizeBytes = random.below(400) === 0 ? random.next() : undefined;
     this.#client.socket.write(message(number >>> 0, words, tail, sizeBytes));
@@ -269,7 +284,7 @@ class Witness {
   }
 
   async begin(): Promise<void> {
-    await this.#client.ask('hello', [1n, BigInt(FIRST_WINDOW)]);
+    await this.#client.ask('hello', [BigInt(PROTOCOL_VERSION), BigInt(FIRST_WINDOW)]);
     const made = await this.#client.ask('allocate', [BigInt(SUBJECTS.pool), 65_536n, 0n]);
     this.#offset = Number(made![0]! & 0xffff_ffffn);
     this.#bytes.fill(PATTERN);

@@ -5,6 +5,8 @@ export const memoryRefusals = (own: CObjects): CRefusals => ({
   ...poolRefusals(own),
   ...pointerRefusals(own),
   ...copyRefusals(own),
+  ...sharingRefusals(own),
+  ...virtualRefusals(own),
 });
 
 function poolRefusals(own: CObjects): CRefusals {
@@ -167,5 +169,94 @@ function copyRefusals(own: CObjects): CRefusals {
       INVALID_AGENT: [box({ agent: 0n })],
     },
     hsa_amd_profiling_get_async_copy_time: { INVALID_SIGNAL: [[goneSignal, out]], INVALID_ARGUMENT: [[signal, 0n]] },
+  };
+}
+
+function sharingRefusals({ gpu, memory, freed, signal, goneSignal, out, list }: CObjects): CRefusals {
+  const unknown = list(1n, 2n, 3n, 4n);
+  return {
+    hsa_amd_ipc_memory_create: {
+      INVALID_ARGUMENT: [
+        ...[0n, 8n, 8192n].map((size) => [memory, size, out]),
+        ...[0n, freed, memory + 8n, NOWHERE].map((each) => [each, 4096n, out]),
+        [memory, 4096n, 0n],
+      ],
+    },
+    hsa_amd_ipc_memory_attach: {
+      INVALID_AGENT: [[unknown, 64n, 1n, list(0n), out]],
+      INVALID_ARGUMENT: [
+        [unknown, 64n, 1n, list(gpu), out],
+        [0n, 64n, 0n, 0n, out],
+        [unknown, 64n, 1n, 0n, out],
+        [unknown, 64n, 0n, 0n, 0n],
+      ],
+    },
+    hsa_amd_ipc_memory_detach: { INVALID_ARGUMENT: [0n, memory, NOWHERE].map((each) => [each]) },
+    hsa_amd_ipc_signal_create: {
+      INVALID_SIGNAL: [goneSignal, NOWHERE, 0n].map((each) => [each, out]),
+      INVALID_ARGUMENT: [
+        [signal, out],
+        [signal, 0n],
+      ],
+    },
+    hsa_amd_ipc_signal_attach: {
+      INVALID_ARGUMENT: [
+        [unknown, out],
+        [0n, out],
+        [unknown, 0n],
+      ],
+    },
+  };
+}
+
+/** What needs memory and addresses that are there is in hsa-program/sharing.c. */
+function virtualRefusals({ gpu, pool, group, memory, out, list }: CObjects): CRefusals {
+  const access = list(3n, gpu);
+  return {
+    hsa_amd_vmem_address_reserve: { INVALID_ARGUMENT: [[out, 0n, 0n, 0n]] },
+    hsa_amd_vmem_address_reserve_align: {
+      INVALID_ARGUMENT: [
+        [out, 4096n, 0n, 3n, 0n],
+        [0n, 4096n, 0n, 0n, 0n],
+      ],
+      OUT_OF_RESOURCES: [[out, 2n ** 40n, 0n, 0n, 0n]],
+    },
+    hsa_amd_vmem_address_free: {
+      INVALID_ARGUMENT: [
+        [0n, 4096n],
+        [memory, 0n],
+      ],
+      INVALID_ALLOCATION: [[memory, 4096n]],
+    },
+    hsa_amd_vmem_handle_create: {
+      INVALID_ARGUMENT: [
+        [pool, 0n, 0n, 0n, out],
+        [pool, 1n, 0n, 0n, out],
+        [pool, 4096n, 2n, 0n, out],
+        [0n, 4096n, 0n, 0n, out],
+      ],
+      INVALID_ALLOCATION: [[group, 4096n, 0n, 0n, out]],
+    },
+    hsa_amd_vmem_handle_release: { INVALID_ALLOCATION: [[0n]] },
+    hsa_amd_vmem_map: { INVALID_ARGUMENT: [0n, memory, NOWHERE].map((each) => [each, 4096n, 0n, 1n, 0n]) },
+    hsa_amd_vmem_unmap: { INVALID_ARGUMENT: [[0n, 4096n]], INVALID_ALLOCATION: [[memory, 4096n]] },
+    hsa_amd_vmem_set_access: {
+      INVALID_AGENT: [[memory, 4096n, list(3n, 0n), 1n]],
+      INVALID_ARGUMENT: [
+        [memory, 4096n, access, 0n],
+        [memory, 4096n, access, 1n],
+      ],
+    },
+    hsa_amd_vmem_get_access: { INVALID_ARGUMENT: [[memory, 0n, gpu]], INVALID_ALLOCATION: [[memory, out, gpu]] },
+    hsa_amd_vmem_export_shareable_handle: { INVALID_ARGUMENT: [[0n, 1n, 0n]], INVALID_ALLOCATION: [[out, 1n, 0n]] },
+    hsa_amd_vmem_import_shareable_handle: {
+      INVALID_ARGUMENT: [[0xffff_ffffn, out]],
+      INCOMPATIBLE_ARGUMENTS: [[0n, out]],
+    },
+    hsa_amd_vmem_retain_alloc_handle: { INVALID_ALLOCATION: [[out, memory]], INVALID_ARGUMENT: [[0n, memory]] },
+    hsa_amd_vmem_get_alloc_properties_from_handle: {
+      INVALID_ALLOCATION: [[0n, out, out]],
+      INVALID_ARGUMENT: [[0n, 0n, out]],
+    },
   };
 }

@@ -66,6 +66,15 @@ test('a program in C that speaks HSA finds all as it should be, with tools in it
   assert.doesNotMatch(checked.stderr, /kernel-arguments of/);
 });
 
+test('virtual memory is mapped where a program says so, and processes share memory, signals and descriptors', () => {
+  const { status, stdout, stderr } = exec('--timeout=60', compile('sharing'), code);
+  assert.equal(stdout, '0 wrong\n', stderr);
+  assert.equal(status, 0);
+  assert.match(stderr, /inside inaccessible reserved addresses/);
+  assert.match(stderr, /inside read-only reserved addresses/);
+  assert.match(stderr, /inside freed memory of another application/);
+});
+
 test('the C interface does what the TypeScript runtime does, and refuses what that refuses', () => {
   const file = path.join(import.meta.dirname, 'exec-conformance.ts');
   const library = `WAVEWRIGHT_LIBHSA_PATH=${LIBRARY}`;
@@ -115,11 +124,13 @@ function buildSanitized(name: string, sanitizer: string): string {
 
 for (const sanitizer of ['address,undefined', 'thread']) {
   test(`the library is clean under -fsanitize=${sanitizer}`, () => {
-    const file = buildSanitized('program', sanitizer);
-    // What the program allocates it leaves to its end.
-    const { stdout, stderr } = exec('env', 'ASAN_OPTIONS=detect_leaks=0', file, code);
-    assert.equal(stdout, '0 wrong\n', stderr);
-    assert.doesNotMatch(stderr, /Sanitizer|runtime error/);
+    for (const name of ['program', 'sharing']) {
+      const file = buildSanitized(name, sanitizer);
+      // What the program allocates it leaves to its end.
+      const { stdout, stderr } = exec('env', 'ASAN_OPTIONS=detect_leaks=0', file, code);
+      assert.equal(stdout, '0 wrong\n', stderr);
+      assert.doesNotMatch(stderr, /Sanitizer|runtime error/);
+    }
   });
 }
 

@@ -6,7 +6,7 @@ import type { AdvanceResult, Device, PublishedCode } from '../../device/device.t
 import type { Fault } from '../../device/fault.ts';
 import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
 import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
-import type { AllocateOptions, Allocation, DeviceMemory, GuestAccess } from '../../device/memory.ts';
+import type { AllocateOptions, Allocation, DeviceMemory, GuestAccess, PartAccess } from '../../device/memory.ts';
 import type { DeviceProperties } from '../../device/properties.ts';
 import type { DispatchStatistics } from '../../device/statistics.ts';
 import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
@@ -41,6 +41,13 @@ export interface DeviceLanguage {
   /** Throws BAD_INPUT, UNSUPPORTED, LIMIT_EXCEEDED and USAGE for what cannot be launched. */
   launch(device: Device, launch: KernelLaunch): Launch;
 }
+
+const PART_PERMISSIONS: Readonly<Record<PartAccess, number>> = {
+  none: 0,
+  read: MAY_READ,
+  write: MAY_WRITE,
+  all: MAY_READ | MAY_WRITE,
+};
 
 class EmulatedMemory implements DeviceMemory {
   readonly #emulator: Emulator;
@@ -82,6 +89,12 @@ class EmulatedMemory implements DeviceMemory {
     this.#emulator.memory.protect(offset, isAllowed ? this.#allocated.get(offset)! : 0);
   }
 
+  setPartAccess(address: bigint, sizeBytes: number, access: PartAccess): void {
+    const region = this.#find(address);
+    if (!region) throw new WavewrightError('USAGE', `${hex(address)} is in no allocation`);
+    this.#emulator.memory.protectPages(Number(address & 0xffff_ffffn), sizeBytes, PART_PERMISSIONS[access]);
+  }
+
   view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
     const region = this.#find(address);
     const bytes = region && this.#viewInside(region, address, sizeBytes);
@@ -94,7 +107,8 @@ class EmulatedMemory implements DeviceMemory {
     const { memory } = this.#emulator;
     const offset = memory.offset(address);
     const region = offset === undefined ? undefined : memory.find(offset);
-    const isPermitted = region && (region.permissions & (access === 'write' ? MAY_WRITE : MAY_READ)) !== 0;
+    const wanted = access === 'write' ? MAY_WRITE : MAY_READ;
+    const isPermitted = region && memory.permits(offset!, sizeBytes, wanted);
     return isPermitted ? this.#viewInside(region, address, sizeBytes) : undefined;
   }
 

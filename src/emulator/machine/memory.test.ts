@@ -177,3 +177,33 @@ test('the nearest region is the one with the smallest distance, and no LDS', () 
   assert.equal(memory.nearest(own[0]!)?.label, 'first');
   for (const offset of [first, ...own, last]) memory.free(offset);
 });
+
+test('pages of a region have permissions of their own until it gets some as a whole', () => {
+  const region = memory.allocate(5 * 4096, { label: 'parts' });
+  memory.protect(region, 0);
+  memory.protectPages(region + 4096, 8192, MAY_READ | MAY_WRITE);
+  memory.protectPages(region + 8192, 4096, MAY_READ);
+  const found = [0, 1, 2, 3].map((page) => permissionsAt(region + page * 4096 + 64));
+  assert.deepEqual(found, [0, MAY_READ | MAY_WRITE, MAY_READ, 0]);
+  for (const [page, permissions] of found.entries()) {
+    assert.equal(memory.find(region + page * 4096)?.permissions, permissions);
+    assert.equal(memory.nearest(region + page * 4096)?.permissions, permissions);
+  }
+  assert.ok(memory.permits(region + 4096, 8192, MAY_READ));
+  assert.ok(!memory.permits(region + 4096, 8192, MAY_WRITE));
+  assert.ok(!memory.permits(region + 8192, 4097, MAY_READ));
+  assert.equal(memory.code(region + 4096), undefined);
+  const bad: readonly (readonly [number, number])[] = [
+    [1, 4096],
+    [0, 0],
+    [0, 4095],
+    [16384, 8192],
+  ];
+  for (const [offset, sizeBytes] of bad) {
+    assert.throws(() => memory.protectPages(region + offset, sizeBytes, MAY_READ), { code: 'USAGE' });
+  }
+  memory.protect(region, MAY_READ);
+  assert.ok(memory.permits(region, 5 * 4096, MAY_READ));
+  memory.free(region);
+  assert.ok(!memory.permits(region, 1, MAY_READ));
+});

@@ -80,6 +80,8 @@ interface Owned extends MemoryRegion {
   readonly isTransient: boolean;
   /** Code was looked up there: some thread may have decoded it. */
   hasCode: boolean;
+  /** Parts have permissions of their own, which stand in the validity map alone. */
+  isDivided: boolean;
 }
 
 interface Freed extends Owned {
@@ -176,6 +178,7 @@ export class EmulatorMemory extends LinearMemory {
       end,
       isTransient,
       hasCode: false,
+      isDivided: false,
     });
     this.#mark(start, sizeBytes, start, permissions);
     return start;
@@ -184,9 +187,45 @@ export class EmulatorMemory extends LinearMemory {
   /** Changes what the GPU may do with a region from now on. Throws USAGE when none starts at `offset`. */
   protect(offset: number, permissions: number): void {
     const region = this.#regionAt(offset);
-    this.#regions.set(offset, { ...region, permissions, hasCode: false });
+    this.#regions.set(offset, { ...region, permissions, hasCode: false, isDivided: false });
     this.#mark(offset, region.sizeBytes, offset, permissions);
     this.#forgetCode(region);
+  }
+
+  /**
+   * Changes what the GPU may do with some pages of a region; code there runs only where the region as a whole
+   * may be read. Throws USAGE for what are no whole pages of one region.
+   */
+  protectPages(offset: number, sizeBytes: number, permissions: number): void {
+    const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
+    const isWhole = offset % PAGE_SIZE_BYTES === 0 && sizeBytes % PAGE_SIZE_BYTES === 0 && sizeBytes > 0;
+    if (!region || !isWhole || offset + sizeBytes > region.offset + region.sizeBytes) {
+      const what = `${sizeBytes} bytes at ${hex(this.address(offset))}`;
+      throw new WavewrightError('USAGE', `${what} are no whole pages of one allocation`);
+    }
+    region.isDivided = true;
+    this.#mark(offset, sizeBytes, region.offset, permissions);
+    this.#forgetCode(region);
+  }
+
+  /** Whether the GPU may do all of `permissions` with all of these bytes, which begin in a live region. */
+  permits(offset: number, sizeBytes: number, permissions: number): boolean {
+    const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
+    const isPermitted = (found: number): boolean => (found & permissions) === permissions;
+    if (!region?.isDivided) return region !== undefined && isPermitted(region.permissions);
+    return this.#validity(offset, sizeBytes).every(isPermitted);
+  }
+
+  /** What the validity map says of some bytes. */
+  #validity(offset: number, sizeBytes: number): Uint8Array {
+    const granule = (at: number): number => VALIDITY_MAP + Math.floor(at / GRANULE_SIZE_BYTES);
+    return this.state.bytes.subarray(granule(offset), granule(offset + Math.max(sizeBytes, 1) - 1) + 1);
+  }
+
+  /** The region with the permissions of the part that `offset` is in. */
+  #partAt(region: Owned, offset: number): Owned {
+    const isInside = offset >= region.offset && offset < region.offset + region.sizeBytes;
+    return region.isDivided && isInside ? { ...region, permissions: this.#validity(offset, 1)[0]! } : region;
   }
 
   #regionAt(offset: number): Owned {
@@ -264,7 +303,7 @@ export class EmulatorMemory extends LinearMemory {
   /** The live region that contains `offset`. */
   find(offset: number): MemoryRegion | undefined {
     const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
-    return region && offset < region.offset + region.sizeBytes ? region : undefined;
+    return region && offset < region.offset + region.sizeBytes ? this.#partAt(region, offset) : undefined;
   }
 
   /** The region at `offset` if code there may run; from then on the region counts as one with code. */
@@ -305,8 +344,10 @@ export class EmulatorMemory extends LinearMemory {
     while (low > 0 && !isUsers(low)) low--;
     while (high < this.#owners.length && !isUsers(high)) high++;
     const [below, above] = [this.#ownerOf(low), this.#ownerOf(high)];
-    if (!below || !above) return below ?? above;
-    return offset - (below.offset + below.sizeBytes) <= above.offset - offset ? below : above;
+    const isBelow =
+      above === undefined || (below && offset - (below.offset + below.sizeBytes) <= above.offset - offset);
+    const found = isBelow ? below : above;
+    return found && this.#partAt(found, offset);
   }
 }
 
