@@ -48,12 +48,12 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'ptx-host',
   ],
   services: ['base', 'codeobject', 'hsa', 'device', 'printf'],
-  'ptx-host': ['base', 'elf', 'codeobject', 'ptx', 'nvptx', 'device', 'launch'],
+  'ptx-host': ['base', 'elf', 'codeobject', 'ptx', 'nvptx', 'device', 'launch', 'services'],
   dispatch: ['base', 'codeobject', 'linker', 'inspect', 'hsa', 'device', 'launch', 'services'],
   exec: ['base', 'device', 'hsa'],
   fleet: ['base'],
   kernels: ['base', 'codeobject', 'assembler', 'linker', 'launch', 'hsa', 'device', 'services'],
-  loader: ['base', 'elf', 'codeobject', 'ptx', 'ptx-host', 'launch', 'hsa', 'device', 'printf'],
+  loader: ['base', 'elf', 'codeobject', 'ptx', 'ptx-host', 'launch', 'hsa', 'device', 'printf', 'services'],
   tools: ['base', 'codeobject', 'instrument', 'hsa'],
   hal: ['base', 'codeobject', 'linker', 'device', 'launch', 'hsa', 'printf'],
   'hal-drivers': ['base', 'codeobject', 'isa', 'device', 'hal', 'devices/emulated'],
@@ -141,7 +141,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ptx: ['text', 'machine', 'rows', 'compile', '.'],
   profile: ['format', '.', 'reports', 'export'],
   replay: ['format', 'dump', 'record', 'launches', 'execute'],
-  services: ['hostcall', '.'],
+  services: ['hostcall', 'cuda', '.'],
 };
 
 /** Arrows between rooms that point upwards and wait for repair. Entries may only be removed. */

@@ -53,6 +53,8 @@ export interface LoadedProgram extends Disposable {
   resources(kernel: ProgramKernel, shape: DispatchShape): KernelResources;
   /** Starts a kernel whose explicit arguments stand at the address. */
   start(launch: PreparedLaunch<ProgramKernel>, argumentsAddress: bigint): StartedKernel;
+  /** Where the output goes that kernels leave to their runtime, beside what they ask the RPC server for. */
+  printTo?(print: (stream: 'stdout' | 'stderr', text: Uint8Array) => void): void;
   /** Cancels what runs; nothing starts any more. Idempotent. */
   stop(): void;
   /** A line for each resident wave, for reports of hangs. */

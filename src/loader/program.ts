@@ -133,6 +133,7 @@ class ProgramRun {
     const host = { ...options, streams: this.#streams, fileSystem: options.filesystem ?? new MemoryFileSystem() };
     this.#host = new ProgramHost(host, image.generation?.printf ?? LLVM_DIALECT, program.heap);
     resources.defer(() => this.#host.close());
+    program.printTo?.((stream, text) => this.#host.streams[stream].write(text));
     this.#server = image.generation && this.#connect(image.generation);
     image.writeClockFrequency(program.device.properties.timestampFrequencyHz);
   }

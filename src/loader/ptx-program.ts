@@ -7,6 +7,7 @@ import type { HeapMemory } from '../hsa/memory/device-heap.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { NvptxExecutable, PtxKernel } from '../ptx-host/executable.ts';
 import { placeFunctionArrays } from '../ptx-host/function-arrays.ts';
+import type { Print } from '../services/hostcall/server.ts';
 import type { LoadedProgram, StartedKernel } from './loaded-program.ts';
 import type { DispatchShape, KernelResources } from './resource-usage.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
@@ -85,7 +86,11 @@ export class PtxProgram implements LoadedProgram {
     });
     this.#running = dispatch;
     const errorOf = () => this.#executable.errorOf(dispatch, kernel, privateSizeBytes);
-    return new DispatchedKernel(this.device, dispatch, errorOf);
+    return new DispatchedKernel(this.device, dispatch, { errorOf, serve: () => this.#executable.serve() });
+  }
+
+  printTo(print: Print): void {
+    this.#executable.printTo(print);
   }
 
   stop(): void {
@@ -102,19 +107,29 @@ export class PtxProgram implements LoadedProgram {
   }
 }
 
+interface KernelHost {
+  readonly errorOf: () => StartedKernel['error'];
+  readonly serve: () => number;
+}
+
 class DispatchedKernel implements StartedKernel {
   readonly #device: Device;
   readonly #dispatch: Dispatch;
   readonly #errorOf: () => StartedKernel['error'];
+  readonly #serve: () => number;
 
-  constructor(device: Device, dispatch: Dispatch, errorOf: () => StartedKernel['error']) {
+  constructor(device: Device, dispatch: Dispatch, { errorOf, serve }: KernelHost) {
     this.#device = device;
     this.#dispatch = dispatch;
     this.#errorOf = errorOf;
+    this.#serve = serve;
   }
 
   advance(sliceMs: number): AdvanceResult {
-    return this.#device.advance(sliceMs);
+    const state = this.#device.advance(sliceMs);
+    const served = this.#serve();
+    // What was answered can go on.
+    return served > 0 && state === 'waiting' ? 'running' : state;
   }
 
   get isComplete(): boolean {

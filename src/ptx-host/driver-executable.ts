@@ -9,7 +9,7 @@ import { cubinKernels, cubinVariables } from '../nvptx/cubin.ts';
 import { kernelParameters } from '../ptx/compile/function.ts';
 import { parseSource } from '../ptx/text/parser.ts';
 import { PtxSource } from '../ptx/text/source.ts';
-import type { NvptxCode, NvptxExecutable, PtxKernel, PtxSymbol, PtxText, WantedFunctions } from './executable.ts';
+import type { NvptxCode, NvptxExecutable, NvptxLoadOptions, PtxKernel, PtxSymbol, PtxText } from './executable.ts';
 import { kernelMetadata, type PlacedParameter } from './kernel-metadata.ts';
 
 /** What a file says of a kernel. */
@@ -36,7 +36,7 @@ export class DriverExecutable implements NvptxExecutable {
    * Throws BAD_INPUT for what the driver does not take, UNSUPPORTED for a function whose address is wanted:
    * CUDA tells those of variables alone.
    */
-  constructor(driver: DeviceDriver, { texts, cubins = [] }: NvptxCode, { wanted = [] }: WantedFunctions = {}) {
+  constructor(driver: DeviceDriver, { texts, cubins = [] }: NvptxCode, { wanted = [] }: NvptxLoadOptions = {}) {
     if (wanted.length > 0) {
       throw new WavewrightError('UNSUPPORTED', `fn:${wanted[0]}: CUDA does not tell the addresses of functions`);
     }
@@ -76,6 +76,13 @@ export class DriverExecutable implements NvptxExecutable {
     this.#driver.memory.write(address, bytes);
     return true;
   }
+
+  // What kernels print and allocate is the driver's.
+  serve(): number {
+    return 0;
+  }
+  resetServices(): void {}
+  printTo(): void {}
 
   /** A GPU says what happened, and not where. */
   errorOf({ error, fault }: Dispatch, { name }: Pick<PtxKernel, 'name'>): WavewrightError | undefined {

@@ -5,6 +5,7 @@ import type { DriverImage } from '../device/driver.ts';
 import type { GuestAddress } from '../device/guest-address.ts';
 import type { Dispatch } from '../device/launch.ts';
 import type { LaunchableKernel } from '../launch/launchable-kernel.ts';
+import type { Print } from '../services/hostcall/server.ts';
 
 /** A kernel that can be launched: its parameters, and where its header is, or what its driver calls it. */
 export interface PtxKernel extends LaunchableKernel {
@@ -33,6 +34,11 @@ export interface NvptxExecutable extends Disposable {
   read(address: bigint, sizeBytes: number): Uint8Array | undefined;
   /** False where the range is not inside a module. */
   write(address: bigint, bytes: Uint8Array): boolean;
+  /** Serves what kernels ask their runtime for by now; how many. For between the slices of the device. */
+  serve(): number;
+  /** Takes back what kernels allocated. */
+  resetServices(): void;
+  printTo(print: Print): void;
   /** Why a dispatch of a kernel ended before it was complete, if it did. */
   errorOf(dispatch: Dispatch, kernel: Pick<PtxKernel, 'name'>, privateSizeBytes?: number): WavewrightError | undefined;
   /** The line that the instruction at an address comes from, where that is known. */
@@ -52,7 +58,11 @@ export interface NvptxCode {
   readonly cubins?: readonly Omit<DriverImage, 'kind'>[];
 }
 
-export interface WantedFunctions {
+export interface NvptxLoadOptions {
+  /** What kernels print, where they run on a virtual device; a driver prints it itself. */
+  readonly onPrint?: Print | undefined;
+  /** Bytes that device malloc gives out together. Default: 8 MiB, as CUDA's. */
+  readonly heapBytes?: number | undefined;
   /** Functions that the host wants to know the address of, though no kernel needs them. */
   readonly wanted?: readonly string[];
 }

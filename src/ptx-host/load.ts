@@ -1,6 +1,6 @@
 /** Loads code for NVIDIA GPUs on whatever device: what that does not need is not loaded either. */
 import type { Device } from '../device/device.ts';
-import type { NvptxCode, NvptxExecutable, WantedFunctions } from './executable.ts';
+import type { NvptxCode, NvptxExecutable, NvptxLoadOptions } from './executable.ts';
 
 /**
  * Throws BAD_INPUT for what is no PTX and what the driver refuses, UNSUPPORTED by name for what is not
@@ -9,7 +9,7 @@ import type { NvptxCode, NvptxExecutable, WantedFunctions } from './executable.t
 export async function loadExecutable(
   device: Device,
   code: NvptxCode,
-  options: WantedFunctions = {},
+  options: NvptxLoadOptions = {},
 ): Promise<NvptxExecutable> {
   const { driver } = device;
   if (driver) {

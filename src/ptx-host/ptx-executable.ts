@@ -18,12 +18,16 @@ import {
   type Relocation,
   sharedFunctions,
 } from '../ptx/compile/module.ts';
-import { SharedLayout } from '../ptx/compile/shared-layout.ts';
+import { SharedLayout, type SharedModule } from '../ptx/compile/shared-layout.ts';
 import { type StackNeeds, stackNeeds } from '../ptx/compile/stack-needs.ts';
 import { DebugLines } from '../ptx/text/debug-lines.ts';
 import { parseSource } from '../ptx/text/parser.ts';
 import { PtxSource } from '../ptx/text/source.ts';
-import type { NvptxExecutable, PtxKernel, PtxSymbol, PtxText, WantedFunctions } from './executable.ts';
+import type { PtxModule } from '../ptx/text/syntax.ts';
+import { RequestServer } from '../services/cuda/request-server.ts';
+import type { Print } from '../services/hostcall/server.ts';
+import { DEVICE_LIBRARY, LIBRARY_FUNCTIONS, REQUESTS_SYMBOL } from './device-library.ts';
+import type { NvptxExecutable, NvptxLoadOptions, PtxKernel, PtxSymbol, PtxText } from './executable.ts';
 import { kernelMetadata } from './kernel-metadata.ts';
 import { LinkedNames, type Placed } from './link.ts';
 
@@ -46,13 +50,15 @@ export class PtxExecutable implements NvptxExecutable {
   readonly #device: Device;
   readonly #loaded: Loaded[] = [];
   readonly #names: LinkedNames;
+  /** Where code asks its runtime for something. */
+  readonly #requests: RequestServer | undefined;
   #isDisposed = false;
 
   /**
    * Compiles, places and links. Throws BAD_INPUT for what is no PTX, names that nothing defines and names
    * that are defined twice, UNSUPPORTED by name for what is not implemented, LIMIT_EXCEEDED.
    */
-  constructor(device: Device, texts: readonly PtxText[], { wanted = [] }: WantedFunctions = {}) {
+  constructor(device: Device, texts: readonly PtxText[], { wanted = [], ...services }: NvptxLoadOptions = {}) {
     this.#device = device;
     const images = compileAll(texts, wanted);
     try {
@@ -66,11 +72,29 @@ export class PtxExecutable implements NvptxExecutable {
       throw error;
     }
     for (const loaded of this.#loaded) this.#publish(loaded);
+    const requests = this.symbols.get(REQUESTS_SYMBOL);
+    if (requests) {
+      this.#requests = new RequestServer(device.memory, services);
+      const address = new Uint8Array(BigUint64Array.of(this.#requests.address).buffer);
+      this.write(requests.address, address);
+    }
     this.sizeBytes = this.#loaded.reduce((sum, { view }) => sum + view.length, 0);
   }
 
   get names(): Iterable<string> {
     return this.symbols.keys();
+  }
+
+  serve(): number {
+    return this.#requests?.poll() ?? 0;
+  }
+
+  resetServices(): void {
+    this.#requests?.reset();
+  }
+
+  printTo(print: Print): void {
+    if (this.#requests) this.#requests.onPrint = print;
   }
 
   symbol(name: string): PtxSymbol | undefined {
@@ -104,10 +128,14 @@ export class PtxExecutable implements NvptxExecutable {
     const { error, fault } = dispatch;
     if (error || !fault) return error;
     const placed = { ...fault, ...this.#linesOf(fault.pc) };
-    const { message, ...context } = faultText(placed, { kernel: kernel.name, privateSizeBytes });
+    const { message, report, ...context } = faultText(placed, { kernel: kernel.name, privateSizeBytes });
     const code = fault.kind === 'unsupported' ? 'UNSUPPORTED' : 'GPU_FAULT';
-    const text = [message, ...dispatch.describeWaves((pc) => this.sourceText(pc))].join('\n  ');
-    return new WavewrightError(code, text, { section: `kernel '${kernel.name}'`, ...context });
+    const assertion = this.#requests?.assertion;
+    const headline = assertion === undefined ? report.headline : `device-side assert triggered: ${assertion}`;
+    const what = assertion === undefined ? message : `${headline}; ${message}`;
+    const text = [what, ...dispatch.describeWaves((pc) => this.sourceText(pc))].join('\n  ');
+    const section = `kernel '${kernel.name}'`;
+    return new WavewrightError(code, text, { section, report: { ...report, headline }, ...context });
   }
 
   #place(image: PtxImage, source: PtxSource): void {
@@ -200,6 +228,7 @@ export class PtxExecutable implements NvptxExecutable {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
+    this.#requests?.[Symbol.dispose]();
     for (const { address } of this.#loaded) {
       this.#device.withdrawCode(address);
       this.#device.memory.free(address);
@@ -222,15 +251,28 @@ function compileAll(
   texts: readonly PtxText[],
   wanted: readonly string[],
 ): readonly { readonly image: PtxImage; readonly source: PtxSource }[] {
-  const parsed = texts.map(({ text, name }) => {
-    const source = new PtxSource(text, name);
-    return { source, module: parseSource(source) };
-  });
+  const own = texts.map(parsedText);
+  const parsed = needsLibrary(own.map(({ module }) => module))
+    ? [...own, parsedText({ text: DEVICE_LIBRARY, name: 'device library' })]
+    : own;
   const shared = parsed.flatMap(({ module }) => [...sharedFunctions(module)]);
   const [seen, names] = [new Set<string>(), new Set(wanted)];
   for (const name of shared) (seen.has(name) ? names : seen).add(name);
   const layout = new SharedLayout(parsed);
   return parsed.map((part) => ({ source: part.source, image: compileModule(part, layout, names) }));
+}
+
+function parsedText({ text, name }: PtxText): SharedModule {
+  const source = new PtxSource(text, name);
+  return { source, module: parseSource(source) };
+}
+
+/** Whether the modules leave a function to CUDA's runtime. */
+function needsLibrary(modules: readonly PtxModule[]): boolean {
+  const functions = modules.flatMap(({ items }) => items.filter((item) => item.kind === 'function'));
+  const names = new Set<string>(LIBRARY_FUNCTIONS);
+  for (const { name, body } of functions) if (body) names.delete(name);
+  return functions.some(({ name, body }) => !body && names.has(name));
 }
 
 function undefinedSymbol({ image, source }: Loaded, { symbol, textOffset }: Relocation): WavewrightError {

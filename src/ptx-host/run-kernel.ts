@@ -3,6 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import type { Device } from '../device/device.ts';
 import type { Dispatch } from '../device/launch.ts';
 import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
+import type { Print } from '../services/hostcall/server.ts';
 import type { NvptxCode, NvptxExecutable, PtxKernel, PtxText } from './executable.ts';
 import { loadExecutable } from './load.ts';
 import { PreparedKernel, type PtxKernelUse } from './prepared-kernel.ts';
@@ -20,6 +21,10 @@ export interface PtxRunRequest extends NvptxCode, PtxKernelUse {
   readonly repeat?: number;
   /** Of each run. */
   readonly timeoutMs?: number | undefined;
+  /** Of code on a virtual device. Default: nobody sees what kernels print. */
+  readonly onPrint?: Print | undefined;
+  /** Bytes that device malloc gives out together. Default: 8 MiB, as CUDA's. */
+  readonly heapBytes?: number | undefined;
   /** Processor time of this process, in nanoseconds. */
   readonly cpuTimeNs?: () => number;
 }
@@ -50,7 +55,8 @@ export async function runPtxKernel(
   pause: (kernel: RunningPtxKernel) => Promise<void> = async () => {},
 ): Promise<PtxRunOutcome> {
   const wanted = request.args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : []));
-  using executable = await loadExecutable(request.device, request, { wanted });
+  const { onPrint, heapBytes } = request;
+  using executable = await loadExecutable(request.device, request, { wanted, onPrint, heapBytes });
   using run = new KernelRun(request, executable);
   return await run.run(pause);
 }
@@ -85,7 +91,10 @@ class KernelRun implements Disposable {
     const runs: { durationNs: number; cpuNs?: number }[] = [];
     let statistics: DispatchStatistics = NO_STATISTICS;
     for (let i = 0; i < repeat; i++) {
-      if (i > 0) this.#refillBuffers();
+      if (i > 0) {
+        this.#refillBuffers();
+        this.#executable.resetServices();
+      }
       const before = cpuTimeNs?.();
       const dispatch = this.#prepared.start();
       await this.#finish(dispatch, pause);
@@ -109,6 +118,7 @@ class KernelRun implements Disposable {
     try {
       while (dispatch.state === 'running') {
         device.advance();
+        this.#executable.serve();
         if (performance.now() - begin > timeoutMs) {
           const what = `kernel '${name}' did not end within ${timeoutMs / 1000} s`;
           throw new WavewrightError('TIMEOUT', [what, ...describeWaves()].join('\n  '));

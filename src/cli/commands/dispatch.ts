@@ -16,6 +16,7 @@ import type { ExecutedInstruction } from '../../dispatch/executed-instructions.t
 import { observedBy } from '../../hsa/runtime/launch-observer.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
+import type { Print } from '../../services/hostcall/server.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
@@ -171,11 +172,14 @@ async function runPtx(context: CommandContext, options: Options, launch: Launch,
       'pc-counts': options['pc-counts'],
       'device-profiling-output': options['device-profiling-output'] !== undefined,
       cooperative: options.cooperative,
-      'heap-size': options['heap-size'] !== undefined,
       'wave-size': options['wave-size'] !== undefined,
     },
   };
-  const request = { ...launch, dynamicSharedSizeBytes: options['dynamic-lds'] };
+  const onPrint = printerOf(context, isStdoutTaken(options, launch.args));
+  const request = {
+    ...{ ...launch, dynamicSharedSizeBytes: options['dynamic-lds'], onPrint },
+    heapBytes: options['heap-size'],
+  };
   const { outcome, deviceName } = await dispatchPtx(files, how, request, pauseFor(context, resources));
   writeOutputs(context, outcome.outputs);
   printOutcome(context, options, { ...outcome, hardwareProblems: [] }, { ...launch, deviceName });
@@ -210,7 +214,7 @@ async function runCodeObjects(
     ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
   ];
   const waveSize = chosenWaveSize(options['wave-size']);
-  const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
+  const isTaken = isStdoutTaken(options, args);
   const tools = await openTools(options.tool, options.hook);
   const profile = await openPacketProfile(device, options, resources);
   const recording = await LaunchRecording.open(options['device-replay-output'], tools !== undefined);
@@ -227,7 +231,7 @@ async function runCodeObjects(
     ...(options['no-constructors'] && { constructors: 'none' }),
     ...(options['heap-size'] !== undefined && { heapBytes: options['heap-size'] }),
     cooperative: options.cooperative,
-    onPrint: (stream, text) => (stream === 'stdout' && !isTaken ? stdout : stderr)(text),
+    onPrint: printerOf(context, isTaken),
     loadLimit,
   };
   const outcome = await dispatchKernelInTurns(request, pauseFor(context, resources));
@@ -236,6 +240,15 @@ async function runCodeObjects(
   await writeReports(tools, isTaken ? stderr : stdout, context);
   findings.expectNone();
 }
+
+/** Whether something else than what kernels print goes to stdout. */
+const isStdoutTaken = ({ format }: Options, args: Launch['args']): boolean =>
+  format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
+
+const printerOf =
+  ({ stdout, stderr }: CommandContext, isTaken: boolean): Print =>
+  (stream, text) =>
+    (stream === 'stdout' && !isTaken ? stdout : stderr)(text);
 
 function writeOutputs({ stdout }: CommandContext, outputs: DispatchOutcome['outputs']): void {
   for (const { file, bytes } of outputs) {
