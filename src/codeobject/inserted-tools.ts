@@ -7,13 +7,17 @@
  * sizeBytes }`, and a point `[index, address, where, amount, function, line]`, the last four as indices of
  * `strings`.
  */
+import { concatenate } from '../base/concatenate.ts';
 import { type ErrorContext, WavewrightError } from '../base/errors.ts';
 import type { ElfFile } from '../elf/elf.ts';
 
 export const TOOLS_SECTION = '.wavewright.tools';
 const SCHEMA = 'wavewright.inserted-tools';
 const VERSION = 1;
-const POINTS_AT_ONCE = 4096;
+/** A list of six numbers of at most 16 digits, with what stands between them. */
+const MOST_POINT_BYTES = 6 * 17 + 2;
+const FIRST_POINT_BYTES = 32;
+const [COMMA, OPEN, CLOSE, ZERO] = [0x2c, 0x5b, 0x5d, 0x30];
 
 /** A place in the code that a number is about. */
 export interface InsertedPoint {
@@ -54,30 +58,73 @@ export interface InsertedTool {
 
 export function encodeInsertedTools(tools: readonly InsertedTool[]): Uint8Array {
   const report = JSON.stringify({ schema: SCHEMA, version: VERSION });
-  return new TextEncoder().encode(`${report.slice(0, -1)},"tools":[${tools.map(encodeTool).join()}]}`);
+  const encoded = tools.map((tool, i) => [...(i === 0 ? [] : [utf8(',')]), ...encodeTool(tool)]);
+  return concatenate([utf8(`${report.slice(0, -1)},"tools":[`), ...encoded.flat(), utf8(']}')]);
 }
 
-function encodeTool({ variables, ...tool }: InsertedTool): string {
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+function encodeTool({ variables, ...tool }: InsertedTool): Uint8Array[] {
   const strings = new Map<string, number>();
   const numberOf = (text: string): number => {
-    const known = strings.get(text) ?? strings.size;
-    strings.set(text, known);
-    return known;
-  };
-  const encoded = variables.map(({ points, ...variable }) => {
-    // Code has many points: lists of a few at a time become text.
-    const texts: string[] = [];
-    for (let first = 0; first < points.length; first += POINTS_AT_ONCE) {
-      const rows = points.slice(first, first + POINTS_AT_ONCE).map((point) => {
-        const { index, address, where, amount, line, function: name } = point;
-        return [index, address, numberOf(where), numberOf(amount), numberOf(name), numberOf(line)];
-      });
-      texts.push(JSON.stringify(rows).slice(1, -1));
+    let number = strings.get(text);
+    if (number === undefined) {
+      number = strings.size;
+      strings.set(text, number);
     }
-    return `${JSON.stringify(variable).slice(0, -1)},"points":[${texts.join()}]}`;
-  });
+    return number;
+  };
+  const encoded = variables.flatMap(({ points, ...variable }, i) => [
+    utf8(`${i === 0 ? '' : ','}${JSON.stringify(variable).slice(0, -1)},"points":`),
+    encodePoints(points, numberOf),
+    utf8('}'),
+  ]);
   const own = JSON.stringify({ ...tool, strings: [...strings.keys()] });
-  return `${own.slice(0, -1)},"variables":[${encoded.join()}]}`;
+  return [utf8(`${own.slice(0, -1)},"variables":[`), ...encoded, utf8(']}')];
+}
+
+/** Code has many points: no text is made of them. */
+function encodePoints(points: readonly InsertedPoint[], numberOf: (text: string) => number): Uint8Array {
+  let bytes = new Uint8Array(2 + MOST_POINT_BYTES + points.length * FIRST_POINT_BYTES);
+  let at = 0;
+  bytes[at++] = OPEN;
+  for (let i = 0; i < points.length; i++) {
+    if (at + MOST_POINT_BYTES + 1 > bytes.length) {
+      const larger = new Uint8Array(bytes.length * 2);
+      larger.set(bytes);
+      bytes = larger;
+    }
+    const { index, address, where, amount, line, function: name } = points[i]!;
+    bytes[at++] = i === 0 ? OPEN : COMMA;
+    if (i > 0) bytes[at++] = OPEN;
+    at = writeDecimal(bytes, at, index);
+    at = writeNext(bytes, at, address);
+    at = writeNext(bytes, at, numberOf(where));
+    at = writeNext(bytes, at, numberOf(amount));
+    at = writeNext(bytes, at, numberOf(name));
+    at = writeNext(bytes, at, numberOf(line));
+    bytes[at++] = CLOSE;
+  }
+  bytes[at++] = CLOSE;
+  return bytes.subarray(0, at);
+}
+
+function writeNext(bytes: Uint8Array, at: number, value: number): number {
+  bytes[at] = COMMA;
+  return writeDecimal(bytes, at + 1, value);
+}
+
+/** A safe integer that is not negative. Returns where it ends. */
+function writeDecimal(bytes: Uint8Array, at: number, value: number): number {
+  let end = at + 1;
+  for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) end++;
+  let rest = value;
+  for (let place = end - 1; place >= at; place--) {
+    const tens = Math.floor(rest / 10);
+    bytes[place] = ZERO + rest - tens * 10;
+    rest = tens;
+  }
+  return end;
 }
 
 /** Undefined where no tool is in the file. Throws BAD_INPUT for what `encodeInsertedTools` does not write. */

@@ -33,7 +33,6 @@ export interface PlaceSets {
   readonly rows: bigint;
 }
 
-const NOTHING: LiveLanes = { active: 0n, inactive: 0n };
 /** Of one block the sets at so many instructions are kept; of a longer one, those at every so many others. */
 const SEGMENT = 1024;
 
@@ -116,9 +115,14 @@ export class LaneLiveness<I> {
   readonly #around = new Map<I, { readonly before: LiveLanes; readonly after: LiveLanes }>();
   #found: InstructionPlaces<I> | undefined;
   readonly #effects: (readonly WordEffects[])[] = [];
-  /** Before the instructions of a part of a block, and behind the last: for questions in order. */
-  #rows: Int32Array | undefined;
+  /** What is live before instruction `#at` of the part that was walked last, or behind all of that. */
+  #live: LaneWords | undefined;
+  #at = 0;
   #walked: { readonly block: BasicBlock<I>; readonly first: number; readonly end: number } | undefined;
+  /** What was in words before instructions changed them on the walk back: index and word in turn. */
+  #log = new Int32Array(0);
+  /** Where in it the changes of each instruction of the part end; those of the last one come first. */
+  #logEnds = new Int32Array(0);
   /** Of the longer block that was walked last: behind its segments. */
   #segments: { readonly block: BasicBlock<I>; readonly ends: readonly Words[] } | undefined;
 
@@ -164,7 +168,7 @@ export class LaneLiveness<I> {
     if (!lanes) {
       const words = this.#behindBlock(block);
       this.#walk(block, words, block.instructions.length, 0);
-      lanes = this.#lanesOf(words, 0);
+      lanes = this.#lanesOf(words);
       this.#before.set(block, lanes);
     }
     return lanes;
@@ -179,18 +183,12 @@ export class LaneLiveness<I> {
   }
 
   /**
-   * `into` becomes what is live before an instruction, by its number in its block, or behind it. Questions in
-   * the order of the instructions cost least.
+   * What is live before an instruction, by its number in its block, or behind it; it holds until the next
+   * question. Questions in the order of the instructions cost least.
    */
-  read(block: BasicBlock<I>, index: number, side: 'before' | 'after', into: LaneWords): void {
-    if (side === 'after' && this.#effectsOf(block.instructions[index]!).ends) {
-      into.words.fill(0);
-      return;
-    }
-    const { words } = into;
-    const at = this.#rowOf(block, index) + (side === 'before' ? 0 : words.length);
-    const rows = this.#rows!;
-    for (let i = 0; i < words.length; i++) words[i] = rows[at + i]!;
+  read(block: BasicBlock<I>, index: number, side: 'before' | 'after'): LaneWords {
+    if (side === 'after' && this.#effectsOf(block.instructions[index]!).ends) return new LaneWords(this.#places.count);
+    return this.#liveAt(block, index, side === 'before' ? index : index + 1);
   }
 
   #aroundOf(instruction: I): { readonly before: LiveLanes; readonly after: LiveLanes } {
@@ -199,9 +197,9 @@ export class LaneLiveness<I> {
       const places = this.#found ?? new InstructionPlaces(this.#blocks);
       this.#found = places;
       assert(places.find(instruction), 'an instruction of the blocks');
-      const at = this.#rowOf(places.block!, places.index);
-      const after = this.#effectsOf(instruction).ends ? NOTHING : this.#lanesOf(this.#rows!, at + this.#size);
-      found = { before: this.#lanesOf(this.#rows!, at), after };
+      const { block, index } = places;
+      const before = this.#lanesOf(this.read(block!, index, 'before').words);
+      found = { before, after: this.#lanesOf(this.read(block!, index, 'after').words) };
       this.#around.set(instruction, found);
     }
     return found;
@@ -211,39 +209,91 @@ export class LaneLiveness<I> {
     return this.#places.count * 2;
   }
 
-  #lanesOf(words: ArrayLike<number>, at: number): LiveLanes {
+  #lanesOf(words: ArrayLike<number>): LiveLanes {
     const { count } = this.#places;
-    return { active: setOf(words, at, at + count), inactive: setOf(words, at + count, at + count * 2) };
+    return { active: setOf(words, 0, count), inactive: setOf(words, count, count * 2) };
   }
 
   #behindBlock({ index }: BasicBlock<I>): Int32Array {
     return this.#behind.slice(index * this.#size, (index + 1) * this.#size);
   }
 
-  /** Where in `#rows` the words before an instruction are; behind them are those behind it. */
-  #rowOf(block: BasicBlock<I>, index: number): number {
-    const walked = this.#walked;
-    const isThere = walked?.block === block && walked.first <= index && index < walked.end;
-    const { first } = isThere ? walked : this.#walkSegment(block, index);
-    return (index - first) * this.#size;
+  /** What is live at a place of the part of a block that an instruction is in. */
+  #liveAt(block: BasicBlock<I>, index: number, place: number): LaneWords {
+    const last = this.#walked;
+    const isThere = last?.block === block && last.first <= index && index < last.end;
+    const { first } = isThere ? last : this.#walkSegment(block, index);
+    const live = this.#live!;
+    const { words } = live;
+    const log = this.#log;
+    const ends = this.#logEnds;
+    for (; this.#at < place; this.#at++) {
+      const start = ends[this.#at - first + 1]!;
+      for (let i = ends[this.#at - first]! - 2; i >= start; i -= 2) words[log[i]!] = log[i + 1]!;
+    }
+    if (this.#at > place) {
+      this.#walk(block, words, this.#at, place);
+      this.#at = place;
+    }
+    return live;
   }
 
   #walkSegment(block: BasicBlock<I>, index: number): { readonly first: number } {
-    const size = this.#size;
     const first = index - (index % SEGMENT);
     const end = Math.min(first + SEGMENT, block.instructions.length);
-    const length = (end - first + 1) * size;
-    if (!this.#rows || this.#rows.length < length) this.#rows = new Int32Array(length);
-    const rows = this.#rows;
-    rows.set(this.#behindSegment(block, first / SEGMENT), length - size);
+    this.#live ??= new LaneWords(this.#places.count);
+    const { words } = this.#live;
+    words.set(this.#behindSegment(block, first / SEGMENT));
     const effects = this.#effectsIn(block);
+    if (this.#logEnds.length <= end - first) this.#logEnds = new Int32Array(end - first + 1);
+    let logged = 0;
+    this.#logEnds[end - first] = 0;
     for (let at = end - 1; at >= first; at--) {
-      const row = (at - first) * size;
-      rows.copyWithin(row, row + size, row + size * 2);
-      this.#goBack(effects[at]!, rows, row);
+      logged = this.#logBefore(effects[at]!, words, logged);
+      this.#goBack(effects[at]!, words);
+      this.#logEnds[at - first] = logged;
     }
+    this.#at = first;
     this.#walked = { block, first, end };
     return this.#walked;
+  }
+
+  /** Notes the words that an instruction is going to change. Returns where the log ends then. */
+  #logBefore(
+    { maskChange, isOpaque, ends, kills, reads, crossReads }: WordEffects,
+    words: Words,
+    from: number,
+  ): number {
+    const { count } = this.#places;
+    const isAny = maskChange !== 'none' || isOpaque || ends;
+    const most = isAny ? words.length * 2 : kills.length + reads.length + crossReads.length;
+    if (from + most > this.#log.length) {
+      const longer = new Int32Array((from + most) * 2);
+      longer.set(this.#log);
+      this.#log = longer;
+    }
+    const log = this.#log;
+    let at = from;
+    if (isAny) {
+      for (let i = 0; i < words.length; i++) {
+        log[at++] = i;
+        log[at++] = words[i]!;
+      }
+      return at;
+    }
+    for (let i = 0; i < kills.length; i += 2) {
+      log[at++] = kills[i]!;
+      log[at++] = words[kills[i]!]!;
+    }
+    for (let i = 0; i < reads.length; i += 2) {
+      log[at++] = reads[i]!;
+      log[at++] = words[reads[i]!]!;
+    }
+    for (let i = 0; i < crossReads.length; i += 2) {
+      log[at++] = count + crossReads[i]!;
+      log[at++] = words[count + crossReads[i]!]!;
+    }
+    return at;
   }
 
   #behindSegment(block: BasicBlock<I>, segment: number): Words {
@@ -275,32 +325,32 @@ export class LaneLiveness<I> {
   /** Backwards through the instructions from before `end` to `first`. */
   #walk(block: BasicBlock<I>, words: Words, end: number, first: number): void {
     const effects = this.#effectsIn(block);
-    for (let index = end - 1; index >= first; index--) this.#goBack(effects[index]!, words, 0);
+    for (let index = end - 1; index >= first; index--) this.#goBack(effects[index]!, words);
   }
 
-  /** The words from `at` on, of what is live behind an instruction, become those before it. */
-  #goBack(effects: WordEffects, words: Words, at: number): void {
+  /** What is live behind an instruction becomes what is live before it. */
+  #goBack(effects: WordEffects, words: Words): void {
     const { count, everything, rows } = this.#places;
-    if (effects.ends) words.fill(0, at, at + count * 2);
-    else if (effects.isOpaque) for (let i = 0; i < count * 2; i++) words[at + i] = everything[i]!;
+    if (effects.ends) words.fill(0);
+    else if (effects.isOpaque) for (let i = 0; i < count * 2; i++) words[i] = everything[i]!;
     else {
       const { maskChange, kills, reads, crossReads } = effects;
-      if (maskChange !== 'none') changeMask(maskChange, words, at, rows);
-      for (let i = 0; i < kills.length; i += 2) words[at + kills[i]!]! &= ~kills[i + 1]!;
-      for (let i = 0; i < reads.length; i += 2) words[at + reads[i]!]! |= reads[i + 1]!;
-      for (let i = 0; i < crossReads.length; i += 2) words[at + count + crossReads[i]!]! |= crossReads[i + 1]!;
+      if (maskChange !== 'none') changeMask(maskChange, words, rows);
+      for (let i = 0; i < kills.length; i += 2) words[kills[i]!]! &= ~kills[i + 1]!;
+      for (let i = 0; i < reads.length; i += 2) words[reads[i]!]! |= reads[i + 1]!;
+      for (let i = 0; i < crossReads.length; i += 2) words[count + crossReads[i]!]! |= crossReads[i + 1]!;
     }
   }
 }
 
 /** Lanes that are taken off may come from the active ones, lanes that are added from the others. */
-function changeMask(change: MaskChange, words: Words, at: number, rows: readonly number[]): void {
+function changeMask(change: MaskChange, words: Words, rows: readonly number[]): void {
   const count = rows.length;
   for (let i = 0; i < count; i++) {
-    const active = words[at + i]!;
-    const inactive = words[at + count + i]!;
-    if (change !== 'grows') words[at + i] = active | inactive;
-    if (change !== 'shrinks') words[at + count + i] = inactive | (active & rows[i]!);
+    const active = words[i]!;
+    const inactive = words[count + i]!;
+    if (change !== 'grows') words[i] = active | inactive;
+    if (change !== 'shrinks') words[count + i] = inactive | (active & rows[i]!);
   }
 }
 

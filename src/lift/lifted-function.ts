@@ -174,10 +174,12 @@ export class LiftedFunction {
     return this.#lanes.after(step);
   }
 
-  /** `into` becomes what is live before a step, or behind it. Steps in their order cost least. */
-  readLive(step: AmdgpuStep, side: 'before' | 'after', into: LaneWords): void {
+  /**
+   * What is live before a step, or behind it, until the next question. Steps in their order cost least.
+   */
+  readLive(step: AmdgpuStep, side: 'before' | 'after'): LaneWords {
     const places = this.#find(step);
-    this.#lanes.read(places.block!, places.index, side, into);
+    return this.#lanes.read(places.block!, places.index, side);
   }
 
   #find(step: AmdgpuStep): InstructionPlaces<AmdgpuStep> {

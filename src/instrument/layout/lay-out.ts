@@ -62,8 +62,7 @@ class Emitter {
     this.#code = code;
     const sizeBytes = plan.end - start;
     this.#bytes = new Uint8Array(sizeBytes);
-    // No row has less than a dword.
-    this.#rows = new PcRows(Math.max(1, sizeBytes / DWORD_BYTES));
+    this.#rows = new PcRows(items.length + 1);
     this.#view = new DataView(this.#bytes.buffer);
     this.#at = start;
   }
@@ -112,7 +111,7 @@ class Emitter {
         this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend, numbers) });
       }
     }
-    this.#rows.addRun(start, sizesBytes, point, 'payload');
+    this.#rows.addPayload(start, sizesBytes, point);
     this.#at += code.bytes.length;
   }
 
@@ -130,7 +129,7 @@ class Emitter {
   #passBy(islandCount: number): void {
     const at = this.#at;
     this.#branch(this.#code.branch, at + DWORD_BYTES * (1 + islandCount));
-    this.#addRow(at, 'branch', this.#rows.at(this.#rows.length - 1).origin);
+    this.#addRow(at, 'branch', this.#rows.originOf(this.#rows.runCount - 1));
   }
 
   /** For what was put from `address` on. */

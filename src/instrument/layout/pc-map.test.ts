@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../base/errors.ts';
-import { decodePcMap, encodePcMap, PcMap, type PcRow } from './pc-map.ts';
+import { decodePcMap, encodePcMap, PcMap, type PcRow, PcRows } from './pc-map.ts';
 
 function randomRows(random: (limit: number) => number): PcRow[] {
   const rows: PcRow[] = [];
@@ -56,4 +56,29 @@ test('addresses are found from both sides, through two rewritings too', () => {
   );
   assert.deepEqual([map.originOf(200), map.originOf(104), map.originOf(16)], [20, 16, 16]);
   assert.equal(map.newSizeOf(16, 8), 12);
+});
+
+test('a payload is a row for each of its instructions', () => {
+  const rows = new PcRows(1);
+  rows.addPayload(100, [8, 4, 8], 16);
+  rows.addPayload(120, [], 16);
+  rows.add(120, 4, 16, 'original');
+  rows.addPayload(124, [4], 20);
+  const map = new PcMap(rows);
+  const expected = [
+    [100, 8, 16, 'payload'],
+    [108, 4, 16, 'payload'],
+    [112, 8, 16, 'payload'],
+    [120, 4, 16, 'original'],
+    [124, 4, 20, 'payload'],
+  ].map(([address, sizeBytes, origin, kind]) => ({ address, sizeBytes, origin, kind }));
+  assert.deepEqual(map.rows, expected);
+  assert.deepEqual(decodePcMap(encodePcMap(map), {}).rows, expected);
+  const found = [100, 104, 108, 119, 120, 127, 128].map((address) => map.rowAt(address)?.address);
+  assert.deepEqual(found, [100, 100, 108, 112, 120, 124, undefined]);
+  assert.equal(map.newAddressOf(16), 120);
+  const twice = new PcRows();
+  twice.addAll(rows);
+  assert.deepEqual(new PcMap(twice).rows, expected);
+  assert.equal(twice.length, 5);
 });

@@ -41,64 +41,100 @@ const DWORD_BYTES = 4;
 const NO_ORIGIN = -1;
 const FIRST_CAPACITY = 1024;
 
-/** Rows to be, column by column: code has many. */
+/**
+ * Rows to be, column by column: code has many. The instructions of one payload are a run, which takes as much
+ * memory as one row.
+ */
 export class PcRows {
+  /** How many rows there are, and in how many runs. */
   length = 0;
+  runCount = 0;
+  /** Of the first rows of runs. */
   addresses: Float64Array;
-  sizesBytes: Float64Array;
+  /** Of runs, with NO_ORIGIN. */
   origins: Float64Array;
-  /** Indices of `KINDS`. */
+  /** Indices of `KINDS`, of runs. */
   kinds: Uint8Array;
+  /** Of the row of a run, or of its rows. */
+  readonly sizesBytes: (number | readonly number[])[] = [];
 
-  /** `capacity`: how many there may be before memory has to grow. */
+  /** `capacity`: how many runs there may be before memory has to grow. */
   constructor(capacity = FIRST_CAPACITY) {
     this.addresses = new Float64Array(capacity);
-    this.sizesBytes = new Float64Array(capacity);
     this.origins = new Float64Array(capacity);
     this.kinds = new Uint8Array(capacity);
   }
 
   add(address: number, sizeBytes: number, origin: number | undefined, kind: PcKind): void {
-    const at = this.length++;
-    if (at === this.addresses.length) this.#grow();
-    this.addresses[at] = address;
-    this.sizesBytes[at] = sizeBytes;
-    this.origins[at] = origin ?? NO_ORIGIN;
-    this.kinds[at] = KIND_NUMBERS[kind];
+    this.#addRun(address, sizeBytes, origin ?? NO_ORIGIN, KIND_NUMBERS[kind]);
+    this.length++;
   }
 
-  /** One behind the other. */
-  addRun(address: number, sizesBytes: readonly number[], origin: number | undefined, kind: PcKind): void {
-    const from = origin ?? NO_ORIGIN;
-    const number = KIND_NUMBERS[kind];
-    let [at, place] = [this.length, address];
+  /** Instructions one behind the other; an empty payload has no rows. */
+  addPayload(address: number, sizesBytes: readonly number[], origin: number): void {
+    if (sizesBytes.length === 0) return;
+    this.#addRun(address, sizesBytes, origin, KIND_NUMBERS.payload);
     this.length += sizesBytes.length;
-    while (this.length > this.addresses.length) this.#grow();
-    for (let i = 0; i < sizesBytes.length; i++, at++) {
-      const sizeBytes = sizesBytes[i]!;
-      this.addresses[at] = place;
-      this.sizesBytes[at] = sizeBytes;
-      this.origins[at] = from;
-      this.kinds[at] = number;
-      place += sizeBytes;
-    }
   }
 
   addAll(other: PcRows): void {
-    for (let i = 0; i < other.length; i++) {
-      const { address, sizeBytes, origin, kind } = other.at(i);
-      this.add(address, sizeBytes, origin, kind);
+    const { runCount, addresses, sizesBytes, origins, kinds } = other;
+    for (let run = 0; run < runCount; run++) {
+      this.#addRun(addresses[run]!, sizesBytes[run]!, origins[run]!, kinds[run]!);
+    }
+    this.length += other.length;
+  }
+
+  /** The rows in their order. */
+  forEach(visit: (row: PcRow) => void): void {
+    for (let run = 0; run < this.runCount; run++) {
+      const sizesBytes = this.sizesBytes[run]!;
+      if (typeof sizesBytes === 'number') {
+        visit(this.firstOf(run));
+        continue;
+      }
+      let { address, ...others } = this.firstOf(run);
+      for (const sizeBytes of sizesBytes) {
+        visit({ ...others, address, sizeBytes });
+        address += sizeBytes;
+      }
     }
   }
 
-  at(index: number): PcRow {
-    const origin = this.origins[index]!;
+  /** The first row of a run. */
+  firstOf(run: number): PcRow {
+    const sizesBytes = this.sizesBytes[run]!;
     return {
-      address: this.addresses[index]!,
-      sizeBytes: this.sizesBytes[index]!,
-      origin: origin === NO_ORIGIN ? undefined : origin,
-      kind: KINDS[this.kinds[index]!]!,
+      address: this.addresses[run]!,
+      sizeBytes: typeof sizesBytes === 'number' ? sizesBytes : sizesBytes[0]!,
+      origin: this.originOf(run),
+      kind: KINDS[this.kinds[run]!]!,
     };
+  }
+
+  originOf(run: number): number | undefined {
+    const origin = this.origins[run]!;
+    return origin === NO_ORIGIN ? undefined : origin;
+  }
+
+  /** The row of a run that holds a byte. */
+  rowIn(run: number, byte: number): PcRow | undefined {
+    let { address, sizeBytes, ...others } = this.firstOf(run);
+    const sizesBytes = this.sizesBytes[run]!;
+    for (let i = 1; typeof sizesBytes === 'object' && byte >= address + sizeBytes && i < sizesBytes.length; i++) {
+      address += sizeBytes;
+      sizeBytes = sizesBytes[i]!;
+    }
+    return byte < address + sizeBytes ? { ...others, address, sizeBytes } : undefined;
+  }
+
+  #addRun(address: number, sizesBytes: number | readonly number[], origin: number, kind: number): void {
+    const at = this.runCount++;
+    if (at === this.addresses.length) this.#grow();
+    this.addresses[at] = address;
+    this.sizesBytes.push(sizesBytes);
+    this.origins[at] = origin;
+    this.kinds[at] = kind;
   }
 
   #grow(): void {
@@ -106,9 +142,8 @@ export class PcRows {
       made.set(old);
       return made;
     };
-    const capacity = this.length * 2;
+    const capacity = this.runCount * 2;
     this.addresses = grown(new Float64Array(capacity), this.addresses);
-    this.sizesBytes = grown(new Float64Array(capacity), this.sizesBytes);
     this.origins = grown(new Float64Array(capacity), this.origins);
     this.kinds = grown(new Uint8Array(capacity), this.kinds);
   }
@@ -123,7 +158,7 @@ const ORIGINAL = KIND_NUMBERS.original;
 export class PcMap {
   readonly columns: PcRows;
   #rows: readonly PcRow[] | undefined;
-  /** Indices of the rows of instructions that are original, by origin. */
+  /** Runs of instructions that are original, each of one row, by origin. */
   #originals: Uint32Array | undefined;
 
   constructor(rows: PcRows | readonly PcRow[]) {
@@ -135,16 +170,21 @@ export class PcMap {
   }
 
   get rows(): readonly PcRow[] {
-    this.#rows ??= Array.from({ length: this.columns.length }, (_, index) => this.columns.at(index));
+    if (!this.#rows) {
+      const rows: PcRow[] = [];
+      this.columns.forEach((row) => {
+        rows.push(row);
+      });
+      this.#rows = rows;
+    }
     return this.#rows;
   }
 
   /** The row that holds a byte of new code. */
   rowAt(address: number): PcRow | undefined {
-    const { addresses, length } = this.columns;
-    const index = firstAt(length, (each) => addresses[each]! > address) - 1;
-    const row = index < 0 ? undefined : this.columns.at(index);
-    return row && address < row.address + row.sizeBytes ? row : undefined;
+    const { addresses, runCount } = this.columns;
+    const run = firstAt(runCount, (each) => addresses[each]! > address) - 1;
+    return run < 0 ? undefined : this.columns.rowIn(run, address);
   }
 
   /**
@@ -176,26 +216,33 @@ export class PcMap {
 
   /** By the order of origins. */
   #original(index: number): PcRow | undefined {
-    const row = this.#byOrigin[index];
-    return row === undefined ? undefined : this.columns.at(row);
+    const run = this.#byOrigin[index];
+    return run === undefined ? undefined : this.columns.firstOf(run);
   }
 
   get #byOrigin(): Uint32Array {
     if (!this.#originals) {
-      const { kinds, origins, length } = this.columns;
-      const found: number[] = [];
-      for (let i = 0; i < length; i++) if (kinds[i] === ORIGINAL && origins[i] !== NO_ORIGIN) found.push(i);
-      const isInOrder = found.every((row, i) => i === 0 || origins[found[i - 1]!]! <= origins[row]!);
-      if (!isInOrder) found.sort((a, b) => origins[a]! - origins[b]!);
-      this.#originals = Uint32Array.from(found);
+      const { kinds, origins, runCount } = this.columns;
+      const found = new Uint32Array(runCount);
+      let [count, last] = [0, NO_ORIGIN];
+      let isInOrder = true;
+      for (let run = 0; run < runCount; run++) {
+        const origin = origins[run]!;
+        if (kinds[run] !== ORIGINAL || origin === NO_ORIGIN) continue;
+        isInOrder &&= last <= origin;
+        last = origin;
+        found[count++] = run;
+      }
+      const own = found.subarray(0, count);
+      this.#originals = isInOrder ? own : own.sort((a, b) => origins[a]! - origins[b]! || a - b);
     }
     return this.#originals;
   }
 
   #firstFrom(origin: number): number {
-    const rows = this.#byOrigin;
+    const runs = this.#byOrigin;
     const { origins } = this.columns;
-    return firstAt(rows.length, (each) => origins[rows[each]!]! >= origin);
+    return firstAt(runs.length, (each) => origins[runs[each]!]! >= origin);
   }
 }
 
@@ -217,7 +264,7 @@ function firstAt(end: number, isBehind: (index: number) => boolean): number {
  * it has no origin, else the dwords from the last origin before to this one: 2n + 1 for n, 2n for -n.
  */
 export function encodePcMap({ columns }: PcMap): Uint8Array {
-  const { length, addresses, sizesBytes, origins, kinds } = columns;
+  const { length, runCount, addresses, sizesBytes, origins, kinds } = columns;
   let bytes = new Uint8Array(HEADER_BYTES + MOST_ROW_BYTES + length * ROW_BYTES);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, MAGIC, true);
@@ -225,23 +272,28 @@ export function encodePcMap({ columns }: PcMap): Uint8Array {
   view.setUint32(8, length, true);
   let at = HEADER_BYTES;
   let [end, origin] = [0, 0];
-  for (let i = 0; i < length; i++) {
-    if (at + MOST_ROW_BYTES > bytes.length) {
-      const larger = new Uint8Array(bytes.length * 2);
+  for (let run = 0; run < runCount; run++) {
+    const sizes = sizesBytes[run]!;
+    const rowCount = typeof sizes === 'number' ? 1 : sizes.length;
+    if (at + MOST_ROW_BYTES * rowCount > bytes.length) {
+      const larger = new Uint8Array(bytes.length * 2 + MOST_ROW_BYTES * rowCount);
       larger.set(bytes);
       bytes = larger;
     }
-    const address = addresses[i]!;
-    const sizeBytes = sizesBytes[i]!;
-    const from = origins[i]!;
-    at = writeUnsigned(bytes, at, ((address - end) / DWORD_BYTES) * KINDS.length + kinds[i]!);
-    at = writeUnsigned(bytes, at, sizeBytes / DWORD_BYTES);
-    end = address + sizeBytes;
-    if (from === NO_ORIGIN) at = writeUnsigned(bytes, at, 0);
-    else {
-      const distance = (from - origin) / DWORD_BYTES;
-      at = writeUnsigned(bytes, at, distance < 0 ? -2 * distance : 1 + 2 * distance);
-      origin = from;
+    const address = addresses[run]!;
+    const from = origins[run]!;
+    const kind = kinds[run]!;
+    for (let i = 0; i < rowCount; i++) {
+      const sizeBytes = typeof sizes === 'number' ? sizes : sizes[i]!;
+      at = writeUnsigned(bytes, at, i > 0 ? kind : ((address - end) / DWORD_BYTES) * KINDS.length + kind);
+      at = writeUnsigned(bytes, at, sizeBytes / DWORD_BYTES);
+      end = i > 0 ? end + sizeBytes : address + sizeBytes;
+      if (from === NO_ORIGIN) at = writeUnsigned(bytes, at, 0);
+      else {
+        const distance = (from - origin) / DWORD_BYTES;
+        at = writeUnsigned(bytes, at, distance < 0 ? -2 * distance : 1 + 2 * distance);
+        origin = from;
+      }
     }
   }
   return bytes.slice(0, at);

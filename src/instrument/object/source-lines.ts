@@ -30,7 +30,9 @@ function rowsOf(elf: ElfFile, map: PcMap): LineRow[] {
   try {
     const table = LineTable.read(elf);
     const rows: LineRow[] = [];
-    for (const { address, origin } of map.rows) {
+    const { runCount, addresses } = map.columns;
+    for (let run = 0; run < runCount; run++) {
+      const [address, origin] = [addresses[run]!, map.columns.originOf(run)];
       const source = origin === undefined ? undefined : table.lineAt(BigInt(origin));
       const last = rows.at(-1)?.source;
       const isSame = last?.file === source?.file && last?.line === source?.line && last?.column === source?.column;

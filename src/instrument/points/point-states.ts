@@ -12,16 +12,16 @@ import { NOTHING_IN_FLIGHT, type PointState } from '../machine/register-plan.ts'
 import type { Side } from '../tool/insertions.ts';
 
 const SCC = stateNumber('scc');
+const NOTHING_LIVE = new LaneWords(REGISTER_WORDS);
 const NO_COUNTERS: PointState['unknownInFlight'] = new Set();
 
 /** The places of one function. Questions in the order of addresses cost least. */
 export class PointStates {
   readonly #function: LiftedFunction;
   readonly #indexing: GprIndexStates;
-  readonly #live = new LaneWords(REGISTER_WORDS);
   /** The answer to the last question. */
   readonly #state: { -readonly [K in keyof PointState]: PointState[K] } = {
-    ...{ live: this.#live, isSccLive: false, gprIndexing: false },
+    ...{ live: NOTHING_LIVE, isSccLive: false, gprIndexing: false },
     ...{ inFlight: NOTHING_IN_FLIGHT, unknownInFlight: NO_COUNTERS },
   };
   #unknown: { readonly all: readonly WaitCounter[]; readonly known: PointState['unknownInFlight'] } | undefined;
@@ -37,10 +37,10 @@ export class PointStates {
     const isBefore = side === 'before' || side === 'entry';
     const indexing = isBefore ? this.#indexing.before(step) : this.#indexing.after(step);
     if (indexing === 'unknown') return 'it is not known whether M0 completes the numbers of registers';
-    const live = this.#live;
-    this.#function.readLive(step, isBefore ? 'before' : 'after', live);
+    const live = this.#function.readLive(step, isBefore ? 'before' : 'after');
     const inFlight = this.#inFlightAt(step, side);
     const state = this.#state;
+    state.live = live;
     state.isSccLive = live.isActive(SCC);
     state.inFlight = inFlight;
     state.unknownInFlight = this.#unknownIn(inFlight, step);
