@@ -17,6 +17,8 @@ export const LOCAL_HIGH = 0x7e01;
 const OFFSET_SPACES: Readonly<Record<string, MemorySpace>> = {
   shared: 'lds',
   'shared::cta': 'lds',
+  // A block is a cluster of its own.
+  'shared::cluster': 'lds',
   local: 'private',
   param: 'private',
   'param::func': 'private',
@@ -313,6 +315,9 @@ const ROWS: readonly PtxRow[] = [
   ptxRow('cvta', `${SPACES}.type=u32|u64`, '=type type', convertAddress),
   ptxRow('cvta', `.dir=to${SPACES}.type=u32|u64`, '=type type', convertAddress),
   ptxRow('isspacep', '.space=global|local|shared|shared::cta|shared::cluster|const|param|param::entry|param::func', '=pred u64', isInSpace),
+  // The only block of a cluster is number 0.
+  ptxRow('mapa', '.space=shared::cluster?.type=u32|u64', '=type type u32', (b) => b.write(0, b.read(1))),
+  ptxRow('getctarank', '.space=shared::cluster?.type=u32|u64', '=u32 type', (b) => b.write(0, b.i32(0))),
   ptxRow('membar', '.level=cta|gl|sys', '', (b) => b.fence()),
   ptxRow('fence', '.order=sc|acq_rel|acquire|release?.scope=@scope', '', (b) => b.fence()),
   ptxRow('fence', '.proxy.kind=alias|async.space=global|shared::cta|shared::cluster?', '', (b) => b.fence()),
@@ -320,7 +325,7 @@ const ROWS: readonly PtxRow[] = [
   ptxRow('membar', '.proxy.alias', '', (b) => b.fence()),
 ];
 
-const PLACE = `${CONTEXT}.space=global|shared|shared::cta?`;
+const PLACE = `${CONTEXT}.space=global|shared|shared::cta|shared::cluster?`;
 const GLOBAL = `${CONTEXT}.space=global?`;
 const HALVES = 'f16|f16x2|bf16|bf16x2';
 const OPERATIONS = [

@@ -27,7 +27,7 @@ const LISTS: Readonly<Record<string, string>> = {
   scope: 'cta|cluster|gpu|sys',
   evict: 'L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate',
   evict2: 'L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last',
-  space: 'global|shared|shared::cta|local|const|param|param::entry|param::func',
+  space: 'global|shared|shared::cta|shared::cluster|local|const|param|param::entry|param::func',
 };
 
 export class Pattern {

@@ -62,6 +62,8 @@ export interface PtxRow {
   readonly meeting: Meeting | undefined;
   /** It reads scalars, which are the same for all lanes. */
   readonly isOfWave: boolean;
+  /** Lanes may find out by it, again and again, what others did. */
+  readonly looks: boolean;
   /** Of a product of matrices: what computes it. */
   readonly parts: ((modifiers: Modifiers) => readonly ProductPart[]) | undefined;
   readonly build: (b: PtxBuilder) => void;
@@ -85,6 +87,7 @@ export interface PtxRowFlags {
   readonly expansion?: Expansion;
   readonly meeting?: Meeting;
   readonly isOfWave?: boolean;
+  readonly looks?: boolean;
   readonly parts?: (modifiers: Modifiers) => readonly ProductPart[];
 }
 
@@ -106,12 +109,13 @@ export function ptxRow(
     expansion,
     meeting,
     isOfWave = false,
+    looks = false,
     parts,
   }: PtxRowFlags = {},
 ): PtxRow {
   const specs = operands.split(' ').filter((text) => text !== '');
   return {
     ...{ name, modifiers, pattern: new Pattern(modifiers), operands: specs.map(operandRule) },
-    ...{ className, control, isInternal, flow, expansion, meeting, isOfWave, parts, build },
+    ...{ className, control, isInternal, flow, expansion, meeting, isOfWave, looks, parts, build },
   };
 }

@@ -7,6 +7,7 @@ import { CONVERT_ROWS } from './convert.ts';
 import { FLOAT_ROWS } from './float.ts';
 import { INTEGER_ROWS } from './integer.ts';
 import { PRODUCT_ROWS } from './matrix.ts';
+import { BARRIER_ROWS } from './mbarrier.ts';
 import { MEMORY_ROWS } from './memory.ts';
 import { NARROW_ROWS } from './narrow.ts';
 import { machineOperands, type OperandRule } from './operand-spec.ts';
@@ -26,6 +27,7 @@ export const PTX_ROWS: readonly PtxRow[] = [
   ...NARROW_ROWS,
   ...COMPARE_ROWS,
   ...MEMORY_ROWS,
+  ...BARRIER_ROWS,
   ...CONTROL_ROWS,
   ...WARP_ROWS,
   ...PRODUCT_ROWS,
