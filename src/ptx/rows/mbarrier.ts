@@ -1,6 +1,6 @@
 /**
- * Barriers that are objects in shared memory: PTX ISA 9.7.13.15 "mbarrier". What the 64 bits hold is up to the
- * machine: arrivals that the phase still waits for (20 bits), those of each phase (20), bytes that are on
+ * Barriers that are objects in shared memory: PTX ISA 9.7.13.15 "mbarrier". What the 64 bits hold is up to
+ * the machine: arrivals that the phase still waits for (20 bits), those of each phase (20), bytes that are on
  * their way (21, as they wrap), and in the highest bit the parity of the phase. A state is a copy of them.
  */
 import type { Builder } from '../../ir/builder.ts';
