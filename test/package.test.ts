@@ -3,7 +3,7 @@
  * programs as they stand there.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import manifest from '../package.json' with { type: 'json' };
@@ -54,6 +54,38 @@ test('the package has what it needs and nothing besides', () => {
   assert.ok(unpackedSizeBytes < MAX_UNPACKED_BYTES, `${unpackedSizeBytes} bytes`);
   for (const name of files.filter((file) => file.endsWith('.js'))) {
     assert.ok(!/sourceMappingURL=/.test(readFileSync(inPackage(name), 'utf8')), name);
+  }
+});
+
+test('programs and tests load what one machine needs, and one package besides this one', () => {
+  const { folder } = installed;
+  assert.deepEqual(
+    readdirSync(path.join(folder, 'node_modules'))
+      .filter((name) => !name.startsWith('.'))
+      .sort(),
+    ['@msgpack', 'wavewright'],
+  );
+  const hook = `const urls = [];
+    process.getBuiltinModule('node:module').registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) });
+    process.on('exit', () => process.getBuiltinModule('node:fs').writeFileSync('loaded.json', JSON.stringify(urls)));`;
+  const loadedBy = (...argv: string[]): string[] => {
+    const node = ['--import', `data:text/javascript,${encodeURIComponent(hook)}`, inPackage('bin/wavewright.js')];
+    assert.equal(runIn(folder, process.execPath, [...node, ...argv, 'examples/hello/hello.gfx90a.co']).status, 0);
+    return JSON.parse(readFileSync(path.join(folder, 'loaded.json'), 'utf8'));
+  };
+  const packages = (urls: readonly string[]) =>
+    new Set(urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? []));
+  for (const [command, usesFleet] of [
+    ['run', false],
+    ['test', true],
+  ] as const) {
+    const urls = loadedBy(command);
+    assert.equal(
+      urls.some((url) => url.includes('/dist/fleet/')),
+      usesFleet,
+      command,
+    );
+    assert.deepEqual([...packages(urls)].sort(), ['@msgpack/msgpack', 'wavewright']);
   }
 });
 
