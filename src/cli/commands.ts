@@ -25,8 +25,9 @@ export const COMMANDS: readonly CommandRow[] = [
   },
   {
     name: 'profile',
-    summary: 'say what is in a profile of a HAL device',
-    load: async () => (await import('./commands/profile.ts')).profile,
+    summary: 'record what a GPU did, and say what is in such a profile',
+    load: async () =>
+      (await import('./commands/profile.ts')).profileOf((argv, context) => runCommandLine(COMMANDS, argv, context)),
   },
   {
     name: 'replay',

@@ -203,3 +203,42 @@ test('diff puts kernels of two profiles side by side', async () => {
   assert.match((await profile('diff', one)).stderr, /diff needs two profiles/);
   assert.match((await profile('queue', one, three)).stderr, /queue takes one profile/);
 });
+
+test('record runs a command with a profile, and takes what is to be in it', async () => {
+  const output = path.join(folder, 'recorded.ireeprof');
+  const record = (...argv: string[]) => profile('record', '-o', output, ...argv);
+  const kernel = [
+    'dispatch',
+    VADD,
+    '--grid=64',
+    '--workgroup=64',
+    ...new Array<string>(3).fill('--arg=zero:256'),
+    '--arg=i32:64',
+  ];
+  const chosen = ['--device_profiling_mode=dispatch-events,counters', '--device_profiling_counter=SQ_WAVES'];
+  const program = path.resolve(VADD, '../../hello/hello.gfx90a.co');
+  const keysOf = async (...argv: string[]): Promise<unknown[]> => {
+    const { status, stderr } = await record(...argv);
+    assert.equal(status, 0, stderr);
+    const rows = (await profile('executable', output, '--format=jsonl')).stdout.trim().split('\n');
+    return rows.map((row) => JSON.parse(row)).flatMap(({ type, key }) => (type === 'executable_export' ? [key] : []));
+  };
+  assert.deepEqual(await keysOf(...chosen, '--', ...kernel), ['vadd']);
+  const { stdout } = await profile('counter', output, '--format=jsonl');
+  assert.deepEqual(
+    [...stdout.matchAll(/"counter_group".*"counter":"(\w+)"/g)].map(([, name]) => name),
+    ['SQ_WAVES'],
+  );
+  assert.deepEqual(await keysOf('--', 'run', program), ['_begin', '_end', '_start']);
+  const inputs = ['&4xf32', '4xf32=1', '4xf32=10', '4'].map((value) => `--input=${value}`);
+  assert.deepEqual(await keysOf('--', 'hal', 'run', VADD, '--workgroup-size=4', ...inputs), ['vadd']);
+  for (const [argv, message] of [
+    [['record', '--', ...kernel], /record needs a file: --output=FILE/],
+    [['record', '-o', output, '--', 'objdump', VADD], /record needs a command: hal, run, dispatch, /],
+    [['record', '-o', output, '--format=jsonl', '--', ...kernel], /--format=jsonl is not one of record/],
+    [['summary', output, chosen[0]!], /--device-profiling-mode is an option of profile record/],
+  ] as const) {
+    const { status, stderr } = await profile(...argv);
+    assert.deepEqual([status, message.test(stderr)], [2, true], stderr);
+  }
+});

@@ -8,6 +8,7 @@ import { BENCHMARK_OPTIONS } from '../arguments/benchmark-options.ts';
 import { type Command, type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
+import { commandWith, type RunCommand } from '../arguments/recorded-command.ts';
 import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
 import { countedBy, deviceProfilingOptions, withProfile } from '../program/device-profiling.ts';
@@ -71,8 +72,6 @@ const OPTIONS = {
 } as const satisfies OptionTable;
 
 type Options = OptionValues<typeof OPTIONS>;
-/** Runs a command line of this program. */
-type RunCommand = (argv: readonly string[], context: CommandContext) => Promise<number>;
 
 const FORMATS: Readonly<Record<Verb, readonly Options['format'][]>> = {
   record: ['text'],
@@ -120,13 +119,8 @@ const usage = (what: string, hint = '`wavewright help replay` says what there is
 /** Commands whose devices can be recorded, and the words before their options. */
 const RECORDED: Readonly<Record<string, number>> = { hal: 2, dispatch: 1, exec: 1 };
 
-function record(runCommand: RunCommand, context: CommandContext, file: string, rest: readonly string[]) {
-  const words = RECORDED[rest[0] ?? ''];
-  if (words === undefined) {
-    throw usage(`record needs a command: ${Object.keys(RECORDED).join(', ')}`, 'put it behind --, with its options');
-  }
-  return runCommand([...rest.slice(0, words), `--device_replay_output=${file}`, ...rest.slice(words)], context);
-}
+const record = (runCommand: RunCommand, context: CommandContext, file: string, argv: readonly string[]) =>
+  runCommand(commandWith([`--device_replay_output=${file}`], argv, RECORDED), context);
 
 async function read(file: string): Promise<ReplayFile> {
   const { readReplayFile } = await import('../../replay/format/file.ts');

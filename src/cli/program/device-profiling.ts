@@ -71,6 +71,14 @@ export const deviceProfilingOptions = (verbs = '') =>
     },
   }) as const;
 
+const {
+  'device-profiling-output': _file,
+  'print-device-statistics': _print,
+  ...contents
+} = deviceProfilingOptions('record: ');
+/** What is to be in a profile, of a command that says elsewhere where it goes. */
+export const PROFILE_CONTENTS_OPTIONS = contents;
+
 /** Of commands whose kernels are launched below the HAL (`packet-profiling.ts`). */
 export const PACKET_PROFILING_OPTIONS = profileFileOptions('', KERNEL_FAMILIES);
 
