@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { coverageTable } from './coverage.test-support.ts';
+import { coverageTable, REFUSED } from './coverage.test-support.ts';
 import { formOf } from './table.ts';
 
 const FILE = path.resolve(import.meta.dirname, '../../../docs/ptx-coverage.md');
@@ -24,4 +24,8 @@ test('the instructions that clang writes for C have rows', () => {
   const missing = BASE.split(/\s+/).filter((opcode) => formOf(opcode) === undefined);
   assert.deepEqual(missing, []);
   for (const opcode of ['add.u33', 'add', 'mov.u32.u32', 'tex.1d', '']) assert.equal(formOf(opcode), undefined, opcode);
+});
+
+test('what the table calls refused has no row', () => {
+  for (const [, opcode] of REFUSED) assert.equal(formOf(opcode), undefined, opcode);
 });
