@@ -257,6 +257,14 @@ test('what HIP programs use works', { skip: withoutHip }, () => {
   assert.equal(status, 0);
 });
 
+test('HIP programs use several GPUs, and share memory with other processes', { skip: withoutHip }, () => {
+  for (const count of [1, 3]) {
+    const { stdout, stderr, status } = exec('--timeout=100', `--devices=${count}`, path.join(PROGRAMS, 'peers'));
+    assert.equal(stdout, `${count} GPUs, 0 wrong\n`, stderr);
+    assert.equal(status, 0);
+  }
+});
+
 test('HIP gives memory with a pitch, where images are not hidden', { skip: withoutHip }, () => {
   const file = path.join(folder, 'pitch');
   execFileSync('gcc', ['-std=gnu11', '-Wall', '-o', file, path.join(import.meta.dirname, 'hsa-program/pitch.c'), HIP]);

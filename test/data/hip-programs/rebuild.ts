@@ -7,6 +7,6 @@ const FLAGS = '--offload-arch=gfx90a -std=c++17 -O1 -Wno-unused-result';
 /** Without the variable hipcc takes NVIDIA's compiler where there is one. */
 const recipe = (name: string): Recipe => [name, [`${name}.hip`], `HIP_PLATFORM=amd hipcc ${FLAGS} ${name}.hip -o ${name}`];
 
-export const hipPrograms = new Prebuilt(import.meta.dirname, [recipe('vadd'), recipe('features')], ['hipcc']);
+export const hipPrograms = new Prebuilt(import.meta.dirname, [recipe('vadd'), recipe('features'), recipe('peers')], ['hipcc']);
 
 if (import.meta.main) hipPrograms.main();
