@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GOAL_KERNELS, ratioGoals, safetyGoals } from './goals.ts';
+import { applicationGoals, GOAL_KERNELS, ratioGoals, safetyGoals } from './goals.ts';
 import { KERNELS } from './kernels.ts';
+import type { ApplicationMeasurement } from './measure-application.ts';
 import type { KernelMeasurement } from './measure-kernel.ts';
 
 const report = (
@@ -52,4 +53,28 @@ test('checks may cost a quarter', () => {
   const metWith = (unchecked: number) => safetyGoals([report('saxpy', 1e9, { unchecked })]).map(({ met }) => met);
   assert.deepEqual([metWith(1.25e9), metWith(1.26e9)], [[true], [false]]);
   assert.deepEqual(safetyGoals([report('saxpy', 1e9, { gcc: 2e9 })]), []);
+});
+
+/** Ten milliseconds steadily and a second cold, next to a PoCL that takes so many times as long. */
+const application = (name: string, launches: number, steady: number, cold: number): ApplicationMeasurement => ({
+  ...{ target: 'gfx90a', application: name, launches, steadyMs: 10, uncheckedMs: 8, coldMs: 1000, instructions: 1 },
+  tiers: { reference: 0, handlers: 0, regions: 1, loops: 0 },
+  rivals: [{ name: 'pocl', steadyMs: 10 * steady, coldMs: 1000 * cold }],
+});
+
+test('applications are held against PoCL, and the cost of many launches and of checks against limits', () => {
+  const results = applicationGoals([application('few', 2, 4, 4), application('many', 400, 0.25, 1)]);
+  assert.deepEqual(
+    results.map(({ what, value, met }) => [what, Number(value.toFixed(6)), met]),
+    [
+      ['applications on gfx90a / pocl, steady, geometric mean', 1, true],
+      ['applications on gfx90a / pocl, steady, least: many', 0.25, false],
+      ['applications on gfx90a / pocl, first run, geometric mean', 2, true],
+      ['applications on gfx90a / pocl, first run, least: many', 1, true],
+      ['few on gfx90a, first run over a steady one', 990, true],
+      ['many on gfx90a, CPU of each of 400 launches', 25, false],
+      ['applications on gfx90a, time with checks / without, median: many', 1.25, false],
+      ['applications on gfx90a, time with checks / without, most: many', 1.25, true],
+    ],
+  );
 });
