@@ -262,6 +262,7 @@ export class Session implements Disposable {
     }
     const device = this.#host.openDevice(asNumber(window) - SharedArena.firstWindow);
     this.#device = device;
+    this.#observer.onDevice?.(device);
     const arena = new SharedArena(this.#host.linux, device);
     this.#arena = arena;
     const siblings = Array.from({ length: (this.#host.gpuCount ?? 1) - 1 }, () => new SiblingDevice(device));

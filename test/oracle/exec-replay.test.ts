@@ -1,11 +1,16 @@
-/** A HIP program is recorded under `exec`, and its kernels are replayed without it, with the same bytes. */
+/**
+ * A HIP program is recorded and profiled under `exec`, and its kernels are replayed without it, with the
+ * same bytes.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { runCommand } from '../../src/cli/run-command.test-support.ts';
+import { countedKernels } from '../../src/profile/counted-kernels.ts';
+import { Profile } from '../../src/profile/profile.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
@@ -59,6 +64,22 @@ test('what a HIP program did is replayed without it', { skip, timeout: 300_000 }
   const argv = [launcher, 'replay', 'record', file, '--', 'exec', program];
   const recorded = spawnSync(process.execPath, argv, { encoding: 'utf8', timeout: 120_000 });
   assert.deepEqual([recorded.status, recorded.stdout], [0, '1.5 1534.5 103\n'], recorded.stderr);
+  const profile = path.join(folder, 'p.ireeprof');
+  const family = '--device_profiling_mode=dispatch-events,counters,instruction-counts';
+  const profiled = [launcher, 'profile', 'record', '-o', profile, family, '--', 'exec', program];
+  const { status: ended, stderr } = spawnSync(process.execPath, profiled, { encoding: 'utf8', timeout: 120_000 });
+  assert.equal(ended, 0, stderr);
+  const kernels = countedKernels(Profile.read(readFileSync(profile)));
+  assert.deepEqual(
+    kernels
+      .filter(({ key }) => /vadd|scale/.test(key))
+      .map(({ key, dispatchCount, waveCount }) => [/vadd|scale/.exec(key)![0], dispatchCount, waveCount])
+      .sort(),
+    [
+      ['scale', 1n, 16n],
+      ['vadd', 2n, 32n],
+    ],
+  );
   rmSync(program);
   const { status, stdout } = await runCommand(['replay', 'verify', file]);
   assert.match(stdout, /^recorded: 3 operations, \d+ comparisons, no differences\nparallel: 3 operations/);

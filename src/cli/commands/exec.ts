@@ -2,17 +2,20 @@ import { WavewrightError } from '../../base/errors.ts';
 import { instructionCounts, tierShares } from '../../device/statistics.ts';
 import type { DeviceProcess } from '../../exec/device-process.ts';
 import type { KernelSums } from '../../exec/kernel-sums.ts';
+import { watchedBy } from '../../exec/observer.ts';
 import type { Traces } from '../../exec/trace.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { openDeviceNamed, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { checkOutput, writeOutput } from '../process/output-file.ts';
+import { PACKET_PROFILING_OPTIONS } from '../program/device-profiling.ts';
 import { deviceReplayOptions } from '../program/device-replay.ts';
 import type { ExecTools } from '../program/exec-tools.ts';
 import { LaunchRecording } from '../program/launch-recording.ts';
+import { ApplicationProfile, countsForProfile } from '../program/packet-profiling.ts';
 import { chooseTools, HOOK_OPTION, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
-import { reportError } from '../text/report.ts';
+import { reportError, warn } from '../text/report.ts';
 import { kernelRows, statisticsRow } from '../text/statistics-text.ts';
 
 const MAX_TIMEOUT_SECONDS = 1_000_000;
@@ -54,6 +57,7 @@ const OPTIONS = {
   hook: HOOK_OPTION,
   check: CHECK_OPTION,
   'device-replay-output': deviceReplayOptions()['device-replay-output'],
+  ...PACKET_PROFILING_OPTIONS,
   stats: { kind: 'flag', description: 'print what each kernel of the program executed, and what was copied' },
   trace: {
     kind: 'text',
@@ -146,8 +150,14 @@ async function runWith(
     import('../../exec/device-process.ts'),
     import('../../exec/libc.ts'),
     import('../../exec/application.ts'),
-    openDeviceNamed(options.device, { workers: options.workers, countsClasses: options.stats, findings }),
+    openDeviceNamed(options.device, {
+      workers: options.workers,
+      countsClasses: options.stats,
+      ...countsForProfile(options),
+      findings,
+    }),
   ]);
+  using profile = await openProfile(options, tools !== undefined);
   using recording = await LaunchRecording.open(options['device-replay-output'], tools !== undefined);
   await using devices = new DeviceProcess({
     linux: await LinuxCalls.load(),
@@ -156,8 +166,10 @@ async function runWith(
     report: (error) => context.stderr(reportError(error, false).text),
     observe: (processId) => {
       const recorded = recording.take();
+      const profiled = profile.take();
       return {
-        tools: tools?.open() ?? recorded,
+        onDevice: (device) => profiled?.onDevice(device),
+        tools: tools?.open() ?? watchedBy([recorded, profiled].filter((each) => each !== undefined)),
         onPacket: (packet) => {
           if (recorded !== undefined && packet.dispatch !== undefined) recording.recorder?.onCompleted();
           if (kernels.test(packet.kernel ?? '')) sums?.add(packet);
@@ -176,7 +188,17 @@ async function runWith(
   } finally {
     devices.endAll();
     if (sums) context.stderr(statisticsText(devices, sums));
+    if (profile.isMissing) warn(context, 'no program had a GPU: the profile is empty');
   }
+}
+
+/** Throws UNSUPPORTED for what has no profile. */
+function openProfile(options: Options, hasTools: boolean): Promise<ApplicationProfile> {
+  if (options['device-profiling-output'] !== undefined) {
+    if (hasTools) throw new WavewrightError('UNSUPPORTED', 'profiles of exec with --tool and --hook');
+    if (options.devices > 1) throw new WavewrightError('UNSUPPORTED', 'profiles of exec with several GPUs');
+  }
+  return ApplicationProfile.open(options);
 }
 
 /** Until somebody interrupts it. */

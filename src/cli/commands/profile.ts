@@ -69,7 +69,7 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
 const VERBS = [...Object.keys(REPORTS), 'diff', 'export', 'html', 'record'];
 
 /** Commands that write profiles, and the words before their options. */
-const RECORDED: Readonly<Record<string, number>> = { hal: 2, run: 1, dispatch: 1, replay: 2 };
+const RECORDED: Readonly<Record<string, number>> = { hal: 2, run: 1, dispatch: 1, exec: 1, replay: 2 };
 
 type Export = (profile: Profile, output: string, stdout: (text: string) => void) => Promise<void>;
 

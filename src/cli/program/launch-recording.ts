@@ -1,6 +1,6 @@
 /** Recordings of launches below the HAL, for commands. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { ApplicationTools } from '../../exec/observer.ts';
+import type { ApplicationWatcher } from '../../exec/observer.ts';
 import type { LaunchRecorder } from '../../replay/launches/launch-recorder.ts';
 import { BundleFile } from '../process/bundle-file.ts';
 
@@ -26,7 +26,7 @@ export class LaunchRecording implements Disposable {
   }
 
   /** What the first application gets; only that one is recorded. */
-  take(): ApplicationTools | undefined {
+  take(): ApplicationWatcher | undefined {
     const { recorder } = this;
     if (recorder === undefined || this.#isTaken) return undefined;
     this.#isTaken = true;
@@ -34,9 +34,6 @@ export class LaunchRecording implements Disposable {
       onLoaded: (...loaded) => recorder.onLoaded(...loaded),
       onLaunch: (packet) => recorder.onLaunch(packet),
       onFinished: () => recorder.onFinished(),
-      instrument: (image) => image,
-      adds: () => false,
-      onUnloading: () => {},
     };
   }
 

@@ -1,6 +1,7 @@
 /** Profiles of kernels that a command launches below the HAL, by the flags of IREE. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Device } from '../../device/device.ts';
+import type { ApplicationWatcher } from '../../exec/observer.ts';
 import type { PacketProfile } from '../../hal/index.ts';
 import type { DeviceOptions } from '../arguments/device-options.ts';
 import { countedBy, familiesOf, type ProfileFileOptions } from './device-profiling.ts';
@@ -21,11 +22,19 @@ export function countsForProfile(
  * The profile that options ask for, if any: an observer of launches, which completes it when all kernels are
  * over. Throws USAGE for options that need a file, IO, UNSUPPORTED for what packets do not tell of.
  */
-export async function openPacketProfile(
+export const openPacketProfile = async (
   device: Device,
   options: ProfileFileOptions,
   resources: DisposableStack,
-): Promise<PacketProfile | undefined> {
+): Promise<PacketProfile | undefined> => (await packetProfileMaker(options, resources))?.(device);
+
+/**
+ * As `openPacketProfile`, before there is a device. What packets do not tell of is refused with the device.
+ */
+async function packetProfileMaker(
+  options: ProfileFileOptions,
+  resources: DisposableStack,
+): Promise<((device: Device) => PacketProfile) | undefined> {
   const file = options['device-profiling-output'];
   const data = familiesOf(options['device-profiling-mode']);
   const counterNames = options['device-profiling-counter'];
@@ -43,18 +52,65 @@ export async function openPacketProfile(
       import('../process/bundle-file.ts'),
     ]);
   const { countsInstructions = false, countsEachInstruction = false, countsEachAccess = false } = countedBy(options);
-  const { processor } = device.properties;
   const bundle = resources.use(new BundleFile(file));
-  return new PacketProfile({
-    device,
-    sink: new ProfileFileSink(bundle),
-    ...{ data, counterNames, kernels },
-    counters: dispatchCounters({
-      classes: countsInstructions,
-      instructions: countsEachInstruction,
-      accesses: countsEachAccess,
-    }),
-    instructions: countsEachInstruction ? instructionReader(processor, countsEachAccess) : undefined,
-    now: () => performance.now(),
-  });
+  return (device) =>
+    new PacketProfile({
+      device,
+      sink: new ProfileFileSink(bundle),
+      ...{ data, counterNames, kernels },
+      counters: dispatchCounters({
+        classes: countsInstructions,
+        instructions: countsEachInstruction,
+        accesses: countsEachAccess,
+      }),
+      instructions: countsEachInstruction
+        ? instructionReader(device.properties.processor, countsEachAccess)
+        : undefined,
+      now: () => performance.now(),
+    });
+}
+
+/** A profile of the first application that gets a device. */
+export class ApplicationProfile implements Disposable {
+  readonly #make: ((device: Device) => PacketProfile) | undefined;
+  readonly #resources: DisposableStack;
+  #profile: PacketProfile | undefined;
+  #isTaken = false;
+
+  private constructor(make: ((device: Device) => PacketProfile) | undefined, resources: DisposableStack) {
+    this.#make = make;
+    this.#resources = resources;
+  }
+
+  /** Throws as `openPacketProfile`. */
+  static async open(options: ProfileFileOptions): Promise<ApplicationProfile> {
+    const resources = new DisposableStack();
+    return new ApplicationProfile(await packetProfileMaker(options, resources), resources);
+  }
+
+  /** Whether options ask for one, and it has not begun. */
+  get isMissing(): boolean {
+    return this.#make !== undefined && this.#profile === undefined;
+  }
+
+  /** What the first application gets. */
+  take(): (ApplicationWatcher & { onDevice(device: Device): void }) | undefined {
+    const make = this.#make;
+    if (make === undefined || this.#isTaken) return undefined;
+    this.#isTaken = true;
+    return {
+      onDevice: (device) => {
+        this.#profile = make(device);
+      },
+      onLoaded: (...loaded) => this.#profile?.onLoaded(...loaded),
+      onLaunch: () => {},
+      onPacket: (packet) => this.#profile?.onPacket(packet),
+      onUnloading: () => this.#profile?.flush(),
+      onFinished: () => this.#profile?.onFinished(),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#resources.dispose();
+  }
 }

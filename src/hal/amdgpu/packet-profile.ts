@@ -83,7 +83,7 @@ export class PacketProfile implements LaunchObserver {
       const hostBeforeMs = now();
       return { deviceTicks: device.clock(), hostBeforeMs, hostAfterMs: now() };
     };
-    this.#write();
+    this.flush();
   }
 
   readonly #clock: () => ClockSample;
@@ -118,15 +118,16 @@ export class PacketProfile implements LaunchObserver {
       const counts = this.#counterIndices.map((index) => this.#options.counters[index]!.count(statistics));
       this.#events.push({ data: 'counters', ...times, counts });
     }
-    if (this.#events.length >= MAX_EVENTS) this.#write();
+    if (this.#events.length >= MAX_EVENTS) this.flush();
   }
 
   onFinished(): void {
-    this.#write();
+    this.flush();
     this.#options.sink.end();
   }
 
-  #write(): void {
+  /** Writes what there is: counts of instructions are read beside their code, which must still be there. */
+  flush(): void {
     const kernels = this.#instructions.take().map((kernel) => ({ data: 'instruction-counts', ...kernel }) as const);
     const events = [...this.#events, ...kernels];
     this.#events = [];
