@@ -151,14 +151,15 @@ export class InFlight {
   /** All registers that accesses in flight may still write or read; the list stays as it is. */
   get accesses(): readonly OpenAccess[] {
     if (!this.#all) {
-      let all = NO_ENTRIES;
+      // Most registers have one entry: a list that grows would take memory again and again.
+      const all = this.#entries.size === 0 ? NO_ENTRIES : new Array<Entry>(this.#entries.size);
+      let count = 0;
       this.#entries.forEach((entries) => {
         for (let i = 0; i < entries.length; i++) {
-          if (this.#isOver(entries[i]!)) continue;
-          if (all === NO_ENTRIES) all = [];
-          all.push(entries[i]!);
+          if (!this.#isOver(entries[i]!)) all[count++] = entries[i]!;
         }
       });
+      if (all !== NO_ENTRIES) all.length = count;
       this.#all = all;
     }
     return this.#all;

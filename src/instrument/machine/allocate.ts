@@ -307,8 +307,14 @@ export class Allocator {
     return { placed, sources, needs, form, ranges, withoutWaits: [] };
   }
 
+  #mayWait({ unknownInFlight }: PointState, { ranges, form: { readsPhysical, writesPhysical } }: Placed): boolean {
+    const files = this.#files;
+    const isPending = files.isPending(ranges) || files.isPending(readsPhysical) || files.isPending(writesPhysical);
+    return isPending || unknownInFlight.size > 0;
+  }
+
   #allocation(own: Placed, state: PointState, choice: number): PayloadAllocation {
-    const waits = waitsFor(state, own, this.#plan);
+    const waits = this.#mayWait(state, own) ? waitsFor(state, own, this.#plan) : NO_WAITS;
     const known = waits.size === 0 ? own.withoutWaits[choice] : undefined;
     if (known) return known;
     const { placed, sources, needs, form } = own;

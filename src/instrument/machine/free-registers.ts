@@ -80,6 +80,13 @@ export class FileSets {
     this.#isAnyPending = true;
   }
 
+  /** Whether an access in flight is one to a register of the range. */
+  isPending({ first, dwords }: Pick<PhysicalRange, 'first' | 'dwords'>): boolean {
+    if (!this.#isAnyPending) return false;
+    for (let register = first; register < first + dwords; register++) if (this.#pending.has(register)) return true;
+    return false;
+  }
+
   /**
    * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or
    * changes for the application are none.
@@ -166,6 +173,12 @@ export class PlanFiles {
       filesOfPlans.set(plan, files);
     }
     return files;
+  }
+
+  /** Whether an access in flight is one to any of the registers. */
+  isPending(ranges: readonly PhysicalRange[]): boolean {
+    for (let i = 0; i < ranges.length; i++) if (this[ranges[i]!.file].isPending(ranges[i]!)) return true;
+    return false;
   }
 
   /** `live`: that of the point. */

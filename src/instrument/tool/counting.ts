@@ -17,21 +17,28 @@ export const countedAs = ({ step }: ToolInstruction, level: string): Amount =>
 
 /** Adds to a counter. */
 export const countHook = (counters: Counters, index: number, amount: Amount): CountHook =>
-  new CountHook(codesFor(counters, amount), counters.symbol, index, amount);
+  new CountHook(kindOf(counters, amount), index);
+
+/** What points share that add the same amount to counters of one variable. */
+interface CountKind {
+  readonly codes: readonly HookCode[];
+  readonly symbol: string;
+  readonly amount: Amount;
+}
 
 /** One object for each point: the others are made when they are asked for, as code has many points. */
 class CountHook implements PointHook {
-  readonly codes: readonly HookCode[];
-  readonly #symbol: string;
+  readonly #kind: CountKind;
   readonly #index: number;
-  readonly #amount: Amount;
   #isRequired = false;
 
-  constructor(codes: readonly HookCode[], symbol: string, index: number, amount: Amount) {
-    this.codes = codes;
-    this.#symbol = symbol;
+  constructor(kind: CountKind, index: number) {
+    this.#kind = kind;
     this.#index = index;
-    this.#amount = amount;
+  }
+
+  get codes(): readonly HookCode[] {
+    return this.#kind.codes;
   }
 
   get isRequired(): boolean {
@@ -49,30 +56,30 @@ class CountHook implements PointHook {
   }
 
   get meaning(): HookMeaning {
-    return { symbol: this.#symbol, index: this.#index, amount: this.#amount };
+    const { symbol, amount } = this.#kind;
+    return { symbol, index: this.#index, amount };
   }
 }
 
-/** All points of a variable share their code. */
-const known = new WeakMap<Counters, Map<Amount, readonly HookCode[]>>();
+const known = new WeakMap<Counters, Map<Amount, CountKind>>();
 
-function codesFor(counters: Counters, amount: Amount): readonly HookCode[] {
+function kindOf(counters: Counters, amount: Amount): CountKind {
   let byAmount = known.get(counters);
   if (!byAmount) {
     byAmount = new Map();
     known.set(counters, byAmount);
   }
-  let codes = byAmount.get(amount);
-  if (!codes) {
-    codes = [
-      hookCode((b) => {
-        const sum = b.variable(counters.symbol, { pointLiteral: 0 });
-        b.atomic('add', sum, b.pack(amountIn(b, amount), b.constant(0)));
-      }),
-    ];
-    byAmount.set(amount, codes);
+  let kind = byAmount.get(amount);
+  if (!kind) {
+    const { symbol } = counters;
+    const code = hookCode((b) => {
+      const sum = b.variable(symbol, { pointLiteral: 0 });
+      b.atomic('add', sum, b.pack(amountIn(b, amount), b.constant(0)));
+    });
+    kind = { codes: [code], symbol, amount };
+    byAmount.set(amount, kind);
   }
-  return codes;
+  return kind;
 }
 
 function amountIn(b: HookBuilder, amount: Amount): Uniform {
