@@ -31,3 +31,27 @@ test('what one kernel keeps is reserved in its plan alone', () => {
   assert.deepEqual([isKept(free), isKept(holding), isKept(plans.planOf(three))], [false, true, false]);
   assert.equal(plans.planOf(three), free);
 });
+
+test('a kernel whose calls are not understood may be in any function', () => {
+  // The second kernel hides the address that it makes of the function, and keeps s27 over the call.
+  const address = 's_getpc_b64 s[4:5]\ns_add_u32 s4, s4, callee@rel32@lo+4\ns_addc_u32 s5, s5, callee@rel32@hi+12';
+  const hidden = 's_xor_b32 s4, s4, s9\ns_xor_b32 s4, s4, s9\ns_mov_b32 s27, 1';
+  const call = 's_swappc_b64 s[30:31], s[4:5]';
+  const source = `${kernelSource('plain', `${address}\n${call}`)}
+${kernelSource('hiding', `${address}\n${hidden}\n${call}\ns_mov_b32 s10, s27`)}
+.text
+.type callee,@function
+callee:
+s_mov_b32 s11, 1
+s_setpc_b64 s[30:31]
+.size callee, .-callee
+`;
+  const lifted = liftCodeObject(parseCodeObject(assembledImage(source, 'kernels').bytes, 'kernels.co'));
+  const callee = lifted.functions.find(({ kernels }) => kernels.length === 0)!;
+  const plans = new RegisterPlans(lifted);
+  assert.deepEqual(
+    plans.kernelsOf(callee).map(({ kernel }) => kernel.name),
+    ['plain', 'hiding'],
+  );
+  assert.ok(plans.planOf(callee).scalar.used > 27);
+});

@@ -81,7 +81,9 @@ export class RegisterPlans {
       if (!isComplete) open.push(own);
       for (const each of inside) this.#kernelsOf.set(each, [...(this.#kernelsOf.get(each) ?? []), own]);
     }
-    for (const each of reachedFrom(functions.filter((other) => other.isExposed && other.kernels.length === 0))) {
+    // They may have the address of any function: from outside, or made by code in a way that is not seen.
+    const callable = open.length === 0 ? [] : functions.filter((other) => other.kernels.length === 0);
+    for (const each of reachedFrom(callable)) {
       this.#kernelsOf.set(each, [...new Set([...(this.#kernelsOf.get(each) ?? []), ...open])]);
     }
     this.kernels = all;
