@@ -59,7 +59,7 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
     ['where the branch around ends', '(1 + islandCount)', '(islandCount)', layOut('in straight code')],
     [
       'whose the branch around is',
-      'this.#rows.at(this.#rows.length - 1).origin',
+      'this.#rows.originOf(this.#rows.runCount - 1)',
       'undefined',
       layOut('what it is, and whose'),
     ],

@@ -137,8 +137,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'look-up of addresses from outside: permission',
     file: 'src/devices/emulated/emulated-device.ts',
-    from: "(region.permissions & (access === 'write' ? MAY_WRITE : MAY_READ)) !== 0",
-    to: 'region.permissions >= 0',
+    from: 'memory.permits(offset!, sizeBytes, wanted)',
+    to: 'true',
     noticedBy: gpuAddresses,
   },
   {
