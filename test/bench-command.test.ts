@@ -46,4 +46,17 @@ test('names that do not exist are refused', async () => {
   await assert.rejects(printed({ kernel: 'nothing*' }), /\bno kernel is called 'nothing\*'/);
   await assert.rejects(printed({ target: 'gfx90a,gfx803' }), /no benchmark kernels for 'gfx803'/);
   await assert.rejects(printed({ baseline: ['no/such/program'] }), /no such baseline/);
+  await assert.rejects(printed({ suite: 'kernels,nothing' }), /no suite is called 'nothing'/);
+  await assert.rejects(printed({ suite: 'first-run', kernel: 'nothing' }), /no application is called 'nothing'/);
+  await assert.rejects(
+    printed({ suite: 'applications', kernel: 'scan', target: 'sm_70' }),
+    /no benchmark kernels for 'sm_70'/,
+  );
+  await assert.rejects(printed({ suite: 'first-run', kernel: 'spmv*' }), /one target and one application/);
+});
+
+test('the first run of an application has its CPU time', async () => {
+  const { firstRun } = JSON.parse(await printed({ suite: 'first-run', kernel: 'scan' }));
+  assert.deepEqual([firstRun.target, firstRun.application], ['gfx90a', 'scan']);
+  assert.ok(firstRun.cpuMs > 0);
 });

@@ -106,11 +106,11 @@ export class KernelRunner implements BenchmarkRunner {
     const pool = agent.pool('coarse-grained');
     const places = new Map(
       Object.entries(buffers).map(([name, contents]) => {
-        const sizeBytes = contentsSizeBytes(contents);
+        const [sizeBytes, bytes] = [contentsSizeBytes(contents), contentsBytes(contents)];
         const address = pool.allocate(sizeBytes);
         const view = this.#runtime.view(address, sizeBytes);
-        view.set(contentsBytes(contents));
-        return [name, { address, view, bytes: contentsBytes(contents) }] as const;
+        view.set(bytes);
+        return [name, { address, view, bytes }] as const;
       }),
     );
     const signal = this.#runtime.createSignal(1n);
@@ -165,14 +165,12 @@ export class KernelRunner implements BenchmarkRunner {
 
 export function dispatchArgument(argument: Argument, index: number): ParsedArgument {
   const text = `${index + 1}`;
-  if (typeof argument === 'number') return planArgument(argument);
+  if (typeof argument === 'number') return { kind: 'value', text, bytes: plainArgumentBytes(argument) };
   const contents = contentsBytes(argument);
   return { kind: 'buffer', text, contents, sizeBytes: contentsSizeBytes(argument), output: undefined };
 }
 
-function planArgument(argument: number): Extract<LaunchArgument<BufferArgument>, { kind: 'value' }>;
-function planArgument(argument: PlanArgument): LaunchArgument<BufferArgument>;
-function planArgument(argument: PlanArgument): LaunchArgument<BufferArgument> {
-  if (typeof argument === 'string') return { kind: 'buffer', text: argument };
-  return { kind: 'value', text: 'a number', bytes: plainArgumentBytes(argument) };
-}
+const planArgument = (argument: PlanArgument): LaunchArgument<BufferArgument> =>
+  typeof argument === 'string'
+    ? { kind: 'buffer', text: argument }
+    : { kind: 'value', text: 'a number', bytes: plainArgumentBytes(argument) };

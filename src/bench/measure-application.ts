@@ -126,32 +126,37 @@ async function assertModel(
 }
 
 /** CPU time of this process so far, of all its threads, milliseconds. */
-export function processCpuMs(): number {
+function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
-/** Runs it for the first time in this process; the CPU time of the process until then. */
+/**
+ * Runs it for the first time in this process; the CPU time of the process until then, but for making its
+ * input.
+ */
 export function firstRunMs(target: string, application: ApplicationBenchmark): number {
+  const before = processCpuMs();
+  const plan = application.plan('full');
+  const planMs = processCpuMs() - before;
   using runner = new KernelRunner({ processor: target });
-  runner.preparePlan(readApplicationImage(application, target), application.plan('full')).run();
-  return processCpuMs();
+  runner.preparePlan(readApplicationImage(application, target), plan).run();
+  return processCpuMs() - planMs;
 }
 
 /** By `--suite=first-run` in a process of its own, less what Node takes. */
 function coldRun(target: string, { name }: ApplicationBenchmark): number {
   const bench = [packageFile('bin/wavewright.js'), 'bench', '--suite=first-run', '--format=json'];
-  const all = numberOf([...bench, `--target=${target}`, `--kernel=${name}`], /"cpuMs": ([\d.]+)/);
-  return (
-    all - numberOf(['-e', 'const { user, system } = process.cpuUsage(); console.log(user + system)'], /(\d+)/) / 1000
-  );
+  const { firstRun } = JSON.parse(printed([...bench, `--target=${target}`, `--kernel=${name}`]));
+  const { user, system } = JSON.parse(printed(['-e', 'console.log(JSON.stringify(process.cpuUsage()))']));
+  return firstRun.cpuMs - (user + system) / 1000;
 }
 
-function numberOf(args: readonly string[], pattern: RegExp): number {
+/** What a process of Node prints. */
+function printed(args: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  const found = pattern.exec(stdout);
-  if (status !== 0 || !found) throw new WavewrightError('IO', `node ${args.join(' ')}: status ${status}: ${stderr}`);
-  return Number(found[1]);
+  if (status !== 0) throw new WavewrightError('IO', `node ${args.join(' ')}: status ${status}: ${stderr}`);
+  return stdout;
 }
 
 /** Building and running it, with nothing in PoCL's cache. */

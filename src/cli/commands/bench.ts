@@ -136,6 +136,11 @@ const FIRST_RUN_SUITE: Suite<FirstRun> = {
   heading: '',
   async *measure({ targets, applications }) {
     const [target, application] = [targets[0]!, applications[0]!];
+    if (targets.length + applications.length > 2) {
+      throw new WavewrightError('USAGE', 'a process has one first run: choose one target and one application', {
+        hint: `--kernel=${application.name}`,
+      });
+    }
     yield { target, application: application.name, cpuMs: firstRunMs(target, application) };
   },
   text: ({ target, application, cpuMs }) =>
@@ -193,8 +198,8 @@ export const bench = defineCommand({
     json: 'one object with all numbers; `schema` and `version` say how to read it',
   },
   notes: [
-    'Applications are compared in CPU time of one run with programs: `ours` is below 1 where we are slower. A first run is that of a process of its own, with loading and',
-    'compiling, but without the start of Node; a program builds its kernels in it, with an empty cache.',
+    'Applications are compared with programs alone, in CPU time of one run: a number below 1 says that the program is faster. A first run is that of a process of its own,',
+    'with loading and compiling, but without the start of Node; a program builds its kernels in it, with an empty cache.',
     '',
     'Every kernel runs on the emulator and must give what a model in JavaScript computes before it is measured: CPU time of the thread, in',
     'samples of 80 ms or more that take turns with those of the baselines.',
@@ -214,16 +219,17 @@ export const bench = defineCommand({
     await using resources = new AsyncDisposableStack();
     const suites = chooseSuites(options.suite);
     const isAll = suites.includes('goals');
-    const measuresApplications = suites.includes('applications');
+    const asksApplications = [APPLICATION_SUITE, FIRST_RUN_SUITE].some(({ name }) => suites.includes(name));
     const programs = (options.baseline ?? []).filter((name) => !OWN_RIVALS.includes(name)).flatMap(filesOf);
-    const rivals = programs.map((file) => programRival(resources.use(new Baseline(file))));
     const { samples, workers = 1 } = options;
     const own = [...(options.baseline ?? []), ...(isAll ? ['unchecked'] : [])];
+    const kernels = isAll || suites.includes('kernels') ? chooseKernels(options.kernel, isAll) : [];
+    // Applications start programs of their own.
+    const rivals = kernels.length === 0 ? [] : programs.map((file) => programRival(resources.use(new Baseline(file))));
     const request: Request = {
-      kernels: isAll || suites.includes('kernels') ? chooseKernels(options.kernel, isAll) : [],
-      applications:
-        measuresApplications || suites.includes('first-run') ? chosen(APPLICATIONS, options.kernel, 'application') : [],
-      targets: chooseTargets(options.target, measuresApplications ? APPLICATION_TARGETS : TARGETS),
+      kernels,
+      applications: asksApplications ? chosen(APPLICATIONS, options.kernel, 'application') : [],
+      targets: chooseTargets(options.target, asksApplications ? APPLICATION_TARGETS : TARGETS),
       rivalsOf: (target) => [...rivals, ...ownRivals(own, target)],
       programs,
       samples,
@@ -240,13 +246,13 @@ export const bench = defineCommand({
       return found;
     };
     const launch = await results(LAUNCH_SUITE);
-    const kernels = await results(KERNEL_SUITE);
+    const measured = await results(KERNEL_SUITE);
     const speedUps = await results(WORKER_SUITE);
     const applications = await results(APPLICATION_SUITE);
     const firstRuns = await results(FIRST_RUN_SUITE);
     const goals = isAll
       ? [
-          ...KERNEL_SUITE.goals(kernels),
+          ...KERNEL_SUITE.goals(measured),
           ...WORKER_SUITE.goals(speedUps),
           ...LAUNCH_SUITE.goals(launch),
           ...APPLICATION_SUITE.goals(applications),
@@ -261,7 +267,7 @@ export const bench = defineCommand({
       const report = {
         ...{ schema: 'wavewright.bench', version: 2, samples, workers, host },
         peakResidentBytes: process.resourceUsage().maxRSS * 1024,
-        ...{ kernels, launch: launch[0], speedUps: speedUps[0], applications, firstRun: firstRuns[0], goals },
+        ...{ kernels: measured, launch: launch[0], speedUps: speedUps[0], applications, firstRun: firstRuns[0], goals },
       };
       stdout(`${JSON.stringify(report, undefined, 2)}\n`);
     }
