@@ -224,11 +224,8 @@ class FunctionCompiler {
 }
 
 /** How a lane may learn what another one did: in a loop it may do so until that happens. */
-const mayLook = ({ row, modifiers }: Form): boolean =>
-  row.looks ||
-  row.name === 'atom' ||
-  row.expansion === 'nap' ||
-  (row.name === 'ld' && !PRIVATE_ORDERS.has(modifiers['order']));
+const mayLook = ({ row: { looks }, modifiers }: Form): boolean =>
+  looks === 'always' || (looks === 'ordered' && !PRIVATE_ORDERS.has(modifiers['order']));
 
 /** A load of these orders gives what the thread has read before, or the thread itself wrote. */
 const PRIVATE_ORDERS: ReadonlySet<string | undefined> = new Set([undefined, 'weak']);

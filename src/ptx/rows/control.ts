@@ -198,7 +198,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('pmevent', '.mask?', 'u32', nothing, { className: 'control' }),
   ptxRow('griddepcontrol', '.action=launch_dependents|wait', '', nothing, { className: 'control' }),
   ptxRow('setmaxnreg', '.action=inc|dec.sync.aligned.u32', 'u32', nothing, { className: 'control' }),
-  ptxRow('nanosleep', '.u32', 'u32', nothing, { className: 'control', expansion: 'nap' }),
+  ptxRow('nanosleep', '.u32', 'u32', nothing, { className: 'control', expansion: 'nap', looks: 'always' }),
   ptxRow('bar', '.cta?.sync', 'u32 u32?', nothing, ALIGNED_BARRIER),
   ptxRow('barrier', '.cta?.sync.aligned', 'u32 u32?', nothing, ALIGNED_BARRIER),
   ptxRow('barrier', '.cta?.sync', 'u32 u32?', nothing, FREE_BARRIER),

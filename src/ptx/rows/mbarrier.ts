@@ -106,7 +106,7 @@ function arriveBehindCopies(b: PtxBuilder): void {
 
 const ORDER = '.order=release|relaxed|acquire?.scope=cta|cluster?';
 const SPACE = '.space=shared|shared::cta|shared::cluster?';
-const FLAGS = { className: 'memory', looks: true } as const;
+const FLAGS = { className: 'memory', looks: 'always' } as const;
 
 // biome-ignore format: one row per line, as the tables of the manual
 export const BARRIER_ROWS: readonly PtxRow[] = [

@@ -295,7 +295,7 @@ const PRIORITIES = '.first=@evict2.second=@evict2?.b64';
 // biome-ignore format: one row per line, as the tables of the manual
 const ROWS: readonly PtxRow[] = [
   ...HINTS.flatMap(({ words, operands }) => [
-    ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load),
+    ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load, { looks: 'ordered' }),
     ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
   ]),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
@@ -338,6 +338,7 @@ const OPERATIONS = [
 /** Longer ones have more operands than an instruction of the machine. */
 const VECTORS = ['.op=add.vec=v2.type=f32', `.op=add|min|max.noftz.vec=v2.type=${HALVES}`];
 const ATOMIC = { className: 'atomic' } as const;
+const FETCHING = { ...ATOMIC, looks: 'always' } as const;
 
 /** The words of an operation, and behind its name those of a policy for caches. */
 const hinted = (operation: string, words: string): string => operation.replace(/^(\.op=[^.]+(\.noftz)?)/, `$1${words}`);
@@ -346,15 +347,15 @@ const hinted = (operation: string, words: string): string => operation.replace(/
 const ATOMIC_ROWS: readonly PtxRow[] = [
   ...HINTS.flatMap(({ words, operands }) => [
     ...OPERATIONS.flatMap((operation) => [
-      ptxRow('atom', `${PLACE}${hinted(operation, words)}`, `=type [] type${operands}`, atomic, ATOMIC),
+      ptxRow('atom', `${PLACE}${hinted(operation, words)}`, `=type [] type${operands}`, atomic, FETCHING),
       ptxRow('red', `${PLACE}${hinted(operation, words)}`, `[] type${operands}`, reduce, ATOMIC),
     ]),
     ...VECTORS.flatMap((operation) => [
-      ptxRow('atom', `${GLOBAL}${hinted(operation, words)}`, `=type*vec [] type*vec${operands}`, atomic, ATOMIC),
+      ptxRow('atom', `${GLOBAL}${hinted(operation, words)}`, `=type*vec [] type*vec${operands}`, atomic, FETCHING),
       ptxRow('red', `${GLOBAL}${hinted(operation, words)}`, `[] type*vec${operands}`, reduce, ATOMIC),
     ]),
-    ptxRow('atom', `${PLACE}.op=exch${words}.type=b32|b64`, `=type [] type${operands}`, atomic, ATOMIC),
-    ptxRow('atom', `${PLACE}.op=cas${words}.type=b16|b32|b64`, `=type [] type type${operands}`, atomic, ATOMIC),
+    ptxRow('atom', `${PLACE}.op=exch${words}.type=b32|b64`, `=type [] type${operands}`, atomic, FETCHING),
+    ptxRow('atom', `${PLACE}.op=cas${words}.type=b16|b32|b64`, `=type [] type type${operands}`, atomic, FETCHING),
   ]),
 ];
 

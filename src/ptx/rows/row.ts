@@ -47,6 +47,12 @@ export interface Meeting {
   readonly isAnywhere?: boolean;
 }
 
+/**
+ * When lanes may find out by an instruction, again and again, what others did: where it has an order, or
+ * always.
+ */
+export type Look = 'ordered' | 'always';
+
 export interface PtxRow {
   readonly name: string;
   /** As in the tables. */
@@ -62,8 +68,7 @@ export interface PtxRow {
   readonly meeting: Meeting | undefined;
   /** It reads scalars, which are the same for all lanes. */
   readonly isOfWave: boolean;
-  /** Lanes may find out by it, again and again, what others did. */
-  readonly looks: boolean;
+  readonly looks: Look | undefined;
   /** Of a product of matrices: what computes it. */
   readonly parts: ((modifiers: Modifiers) => readonly ProductPart[]) | undefined;
   readonly build: (b: PtxBuilder) => void;
@@ -87,7 +92,7 @@ export interface PtxRowFlags {
   readonly expansion?: Expansion;
   readonly meeting?: Meeting;
   readonly isOfWave?: boolean;
-  readonly looks?: boolean;
+  readonly looks?: Look;
   readonly parts?: (modifiers: Modifiers) => readonly ProductPart[];
 }
 
@@ -109,7 +114,7 @@ export function ptxRow(
     expansion,
     meeting,
     isOfWave = false,
-    looks = false,
+    looks,
     parts,
   }: PtxRowFlags = {},
 ): PtxRow {
