@@ -26,11 +26,9 @@ const FILES = { 1: '%p', 16: '%h', 32: '%w', 64: '%d', 128: '%q' } as const;
 const fileOf = (type: PtxType): string => FILES[Math.max(16, bitsOf(type)) as 16] ?? '%p';
 const fileOfOperand = (type: PtxType): string => (type === 'pred' ? '%p' : fileOf(type));
 
-/**
- * What is no thread's own: matrices and barriers in memory, and fragments of matrices, each of which is many
- * registers.
- */
-const isShared = ({ name, expansion }: PtxRow): boolean => expansion === 'tile' || name === 'mbarrier';
+/** All threads load or store one matrix: its place is none of a thread's own. */
+const sharesMemory = ({ expansion, operands }: PtxRow): boolean =>
+  expansion === 'tile' && operands.some(({ kind }) => kind === 'address');
 
 /** Rows that compute something where they stand: not those that end a kernel. */
 const ROWS = PTX_ROWS.filter(
@@ -39,7 +37,7 @@ const ROWS = PTX_ROWS.filter(
     row.flow === undefined &&
     row.control === 'next' &&
     row.operands.every(({ kind }) => kind !== 'target') &&
-    !isShared(row),
+    !sharesMemory(row),
 );
 
 const HEAD = '.version 8.4\n.target sm_90\n.address_size 64\n';

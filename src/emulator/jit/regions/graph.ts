@@ -52,6 +52,8 @@ export class Graph {
   readonly nodes: Node[] = [];
   readonly journal = new Journal();
   readonly #shared = new Map<string, Node>();
+  /** The low and the high dwords of lane values; undefined where there are none of their own. */
+  readonly #halves = [new Map<Node, Node | undefined>(), new Map<Node, Node | undefined>()] as const;
   readonly #waveSize: 32 | 64;
 
   constructor(waveSize: 32 | 64) {
@@ -189,6 +191,13 @@ export class Graph {
    * more.
    */
   #half(half: 0 | 1, wide: Node): Node | undefined {
+    const known = this.#halves[half];
+    // A half of a sum asks for both of its operands: a chain of sums would ask its first one again and again.
+    if (!known.has(wide)) this.journal.set(known, wide, this.#findHalf(half, wide));
+    return known.get(wide);
+  }
+
+  #findHalf(half: 0 | 1, wide: Node): Node | undefined {
     if (isOp(wide, 'i64.pack')) return wide.args[half];
     if (isOp(wide, 'i64.zext32')) return half === 0 ? wide.args[0] : this.constant(0n, 'i32');
     if (!wide.lane || wide.leaf.kind !== 'pure') return undefined;
