@@ -80,6 +80,7 @@ const image = linkCodeObject([{ bytes: assembleFile(SOURCE, { processor: 'gfx90a
 const LANES = 64;
 const DESCRIPTOR_BYTES = 64;
 const PAGE_BYTES = 4096;
+const MEMORY_BYTES = 2 ** 27;
 /** What may not be found anywhere but in allowed memory. */
 const MARK = 0x5eed_5eedn;
 const PATTERN = 0xa5;
@@ -107,7 +108,7 @@ class Rig implements Disposable {
   readonly #view: (address: bigint, sizeBytes: number) => Uint8Array<SharedArrayBuffer>;
 
   constructor(options: Partial<AmdgpuEmulatorOptions>) {
-    this.device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 27, ...options });
+    this.device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: MEMORY_BYTES, ...options });
     this.runtime = createRuntime({ devices: [this.device], enforcesAccess: true });
     this.agent = this.runtime.gpuAgents[0]!;
     const executable = this.runtime.createExecutable();
@@ -150,7 +151,10 @@ class Rig implements Disposable {
     const place = this.#view(this.kernel, 1);
     const base = this.kernel - BigInt(place.byteOffset);
     const targets: Record<string, Target> = { 'start of the window': this.#raw(base, 0) };
-    for (let page = 0; page < place.buffer.byteLength / PAGE_BYTES; page++) {
+    // What is handed out is at the end of the window. The pages before it may be 4 GiB, all of which would be
+    // there once they were read.
+    const endPage = place.buffer.byteLength / PAGE_BYTES;
+    for (let page = endPage - MEMORY_BYTES / PAGE_BYTES; page < endPage; page++) {
       const target = this.#raw(base, page * PAGE_BYTES);
       const isOurs = this.runtime.memory.pointerInfo(target.address).type === 'unknown';
       if (isOurs && target.bytes.some((byte) => byte !== 0)) targets[`state at page ${page}`] = target;
