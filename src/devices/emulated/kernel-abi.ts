@@ -6,7 +6,7 @@
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import { type InitialValue, initialSgprs } from '../../codeobject/initial-sgprs.ts';
+import { type InitialSgprs, type InitialValue, initialSgprs } from '../../codeobject/initial-sgprs.ts';
 import {
   decodeKernelDescriptor,
   KERNEL_DESCRIPTOR_SIZE_BYTES,
@@ -32,24 +32,33 @@ const VGPR_LIMIT = 256;
 const MAX_CACHED_DESCRIPTORS = 4096;
 const NO_ORIGIN: LaunchOrigin = { queueAddress: 0n, packetAddress: 0n, index: 0n };
 
+interface DecodedDescriptor {
+  readonly bytes: Uint8Array;
+  readonly descriptor: KernelDescriptor;
+  readonly sgprs: InitialSgprs;
+}
+
 /** Descriptors as they were decoded last, by address, with the bytes that they were decoded from. */
 export class DescriptorCache {
+  readonly #target: AmdgpuEmulator['target'];
   readonly #family: ProcessorFamily;
-  readonly #known = new Map<bigint, { readonly bytes: Uint8Array; readonly descriptor: KernelDescriptor }>();
+  readonly #known = new Map<bigint, DecodedDescriptor>();
 
   constructor({ target }: AmdgpuEmulator) {
+    this.#target = target;
     this.#family = processorNamed(target.processor)!.family;
   }
 
   /** `bytes`: those at `address` now; the host may have changed them. */
-  decode(address: bigint, bytes: Uint8Array): KernelDescriptor {
+  decode(address: bigint, bytes: Uint8Array): DecodedDescriptor {
     const known = this.#known.get(address);
-    if (known && isSame(known.bytes, bytes)) return known.descriptor;
+    if (known && isSame(known.bytes, bytes)) return known;
     const copy = Uint8Array.from(bytes);
     const descriptor = decodeKernelDescriptor(copy, this.#family);
+    const decoded = { bytes: copy, descriptor, sgprs: initialSgprs(descriptor, this.#target) };
     if (this.#known.size >= MAX_CACHED_DESCRIPTORS) this.#known.clear();
-    this.#known.set(address, { bytes: copy, descriptor });
-    return descriptor;
+    this.#known.set(address, decoded);
+    return decoded;
   }
 }
 
@@ -78,7 +87,7 @@ export function launchOf(
   const bytes =
     memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') ??
     refuse(`${hex(kernelObject)} is not in memory that the GPU may read`);
-  const descriptor = descriptors.decode(kernelObject, bytes);
+  const { descriptor, sgprs } = descriptors.decode(kernelObject, bytes);
   const entryAddress = guestAddress(BigInt.asUintN(64, kernelObject + descriptor.kernelCodeEntryByteOffset));
   const entry = emulator.memory.offset(entryAddress);
   // Hosts may write code into any memory and dispatch it: it need not be published.
@@ -100,7 +109,7 @@ export function launchOf(
   const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
   const ownAccumulators = target.hasAccumulators && !target.unifiedVgprs ? vectorRegisters : 0;
   return {
-    ...sgprLayout(target, descriptor, launch),
+    ...sgprLayout(target, sgprs, launch),
     entry,
     waveSize,
     workgroupSize: launch.workgroupSize,
@@ -150,10 +159,9 @@ type SgprLayout = Pick<
 
 function sgprLayout(
   target: AmdgpuEmulator['target'],
-  descriptor: KernelDescriptor,
+  { values, userCount }: InitialSgprs,
   { argumentsAddress, resources, origin = NO_ORIGIN }: KernelLaunch,
 ): SgprLayout {
-  const { values, userCount } = initialSgprs(descriptor, target);
   const registerOf = (value: InitialValue): number | undefined => values.get(value)?.first;
   // Preloaded arguments stay 0: the emulator enters where the kernel's own prologue loads them.
   const userSgprs = new Uint32Array(userCount);

@@ -14,6 +14,7 @@ export class LinearMemory {
   readonly view: DataView;
   readonly bytes: Uint8Array;
   readonly words: Int32Array;
+  readonly #doubles: Float64Array;
 
   /** `memory` is shared. */
   constructor(memory: WebAssembly.Memory) {
@@ -23,6 +24,15 @@ export class LinearMemory {
     this.view = new DataView(this.buffer);
     this.bytes = new Uint8Array(this.buffer);
     this.words = new Int32Array(this.buffer);
+    this.#doubles = new Float64Array(this.buffer);
+  }
+
+  /**
+   * Sets bytes from `start` to before `end` to 0, both multiples of 8: for the short ranges that each wave
+   * begins with, where a view of their own (`fillBytes`) costs more than the rest.
+   */
+  clear(start: number, end: number): void {
+    this.#doubles.fill(0, start / 8, end / 8);
   }
 }
 

@@ -263,7 +263,7 @@ export class GroupScheduler implements RecordHolder {
     slot.set('looped', 0);
     slot.set('started', 0);
     slot.set('remaining', slot.hasTemplates && this.#resident.length === 1 ? this.#end - this.#next : 0);
-    if (slot.hasTemplates) slot.setTriple('next', this.#grid.idOf(this.#next));
+    if (slot.hasTemplates) slot.setTriple('nextX', this.#grid.idOf(this.#next));
     try {
       for (;;) {
         const index = executor.runGroup(slot.group, this.#core.clock());
@@ -443,9 +443,9 @@ export class GroupScheduler implements RecordHolder {
     const cache = this.#core.codeCache(launch.waveSize, launch.mode);
     const start = { record: cache.record(launch.entry), jumpCache: cache.jumpCache };
     const count = Math.ceil((size[0] * size[1] * size[2]) / launch.waveSize);
-    slot.setTriple('id', id);
-    slot.setTriple('count', this.#grid.counts);
-    slot.setTriple('full', this.#grid.full);
+    slot.setTriple('idX', id);
+    slot.setTriple('countX', this.#grid.counts);
+    slot.setTriple('fullX', this.#grid.full);
     slot.set('count', count);
     slot.set('live', count);
     slot.begin();

@@ -1,6 +1,5 @@
 /** The state that a wave starts with. */
 import type { FrontEnd } from '../code/front-end.ts';
-import { fillBytes } from '../machine/fill.ts';
 import type { Launch, Triple } from '../machine/launch.ts';
 import {
   rowSizeBytes,
@@ -42,13 +41,14 @@ export function startWave(
   { base, ldsBase, privateBase, workgroup, workgroupSize, index }: WavePosition,
   start: { readonly record: number; readonly jumpCache: number },
 ): void {
-  const { view, bytes } = core.state;
+  const { state } = core;
+  const { view } = state;
   const { waveSize } = launch;
   const row = rowSizeBytes(waveSize);
   const [vgprs, agprs] = [base + WAVE_VGPRS, base + waveAgprs(waveSize)];
-  fillBytes(bytes, 0, base, base + WAVE_TEMPORARY_ROWS);
-  fillBytes(bytes, 0, vgprs, vgprs + Math.max(launch.vgprCount, MIN_CLEARED_ROWS) * row);
-  fillBytes(bytes, 0, agprs, agprs + launch.agprCount * row);
+  state.clear(base, base + WAVE_TEMPORARY_ROWS);
+  state.clear(vgprs, vgprs + Math.max(launch.vgprCount, MIN_CLEARED_ROWS) * row);
+  state.clear(agprs, agprs + launch.agprCount * row);
   const firstItem = index * waveSize;
   const items = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
   const activeLanes = Math.min(waveSize, items - firstItem);

@@ -37,6 +37,7 @@ const ALIGNMENT = 256;
  * a KiB ends here, in a fault that says so, and not in the memory of others.
  */
 const SCRATCH_HOLE_BYTES = 65_536;
+const sgprOffset = (sgpr: number | undefined): number => (sgpr === undefined ? -1 : sgpr * 4);
 const aligned = (sizeBytes: number): number => alignUp(sizeBytes, ALIGNMENT);
 
 /** Memory of one workgroup of a launch. */
@@ -71,8 +72,8 @@ export class WorkgroupSlot {
     const { waveSize, ldsSizeBytes } = launch;
     this.waveSize = waveSize;
     assert(ldsSizeBytes <= MAX_LDS_BYTES, () => `${ldsSizeBytes} bytes of LDS were refused`);
-    const [x, y, z] = launch.workgroupSize;
-    const count = Math.ceil((x * y * z) / waveSize);
+    const { workgroupSize } = launch;
+    const count = Math.ceil((workgroupSize[0] * workgroupSize[1] * workgroupSize[2]) / waveSize);
     const stateSize = aligned(waveSizeBytes(waveSize));
     const groupSize = aligned(GROUP_STATES + count * 4);
     const templatesSize = aligned(count * templateBytes(waveSize));
@@ -108,10 +109,11 @@ export class WorkgroupSlot {
     this.set('lds', this.ldsBase);
     this.set('ldsBytes', ldsSizeBytes);
     this.set('fullCount', count);
-    const idSgprs = [...launch.workgroupIdSgprs, launch.packedWorkgroupIdSgpr];
-    idSgprs.forEach((sgpr, i) => {
-      this.set((['sgprX', 'sgprY', 'sgprZ', 'sgprYZ'] as const)[i]!, sgpr === undefined ? -1 : sgpr * 4);
-    });
+    const [x, y, z] = launch.workgroupIdSgprs;
+    this.set('sgprX', sgprOffset(x));
+    this.set('sgprY', sgprOffset(y));
+    this.set('sgprZ', sgprOffset(z));
+    this.set('sgprYZ', sgprOffset(launch.packedWorkgroupIdSgpr));
   }
 
   get(field: GroupField): number {
@@ -122,10 +124,13 @@ export class WorkgroupSlot {
     this.#state.words[(this.group + groupOffset(field)) >> 2] = value;
   }
 
-  setTriple(name: 'id' | 'next' | 'count' | 'full', [x, y, z]: Triple): void {
-    this.set(`${name}X`, x);
-    this.set(`${name}Y`, y);
-    this.set(`${name}Z`, z);
+  /** Also the fields of the other two dimensions, which follow. */
+  setTriple(first: 'idX' | 'nextX' | 'countX' | 'fullX', [x, y, z]: Triple): void {
+    const { words } = this.#state;
+    const at = (this.group + groupOffset(first)) >> 2;
+    words[at] = x;
+    words[at + 1] = y;
+    words[at + 2] = z;
   }
 
   /** Workgroup that runs here. */
