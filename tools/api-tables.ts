@@ -125,6 +125,17 @@ export const API_TABLES = {
   },
 } as const satisfies Readonly<Record<string, ApiTable>>;
 
+/**
+ * AMD's extensions in ROCr 5.2, whose tables are of version 1: later some functions came in between. All
+ * other tables only grew at their ends.
+ */
+const CAME_IN_BETWEEN = /^hsa_amd_(memory_(async_copy_on_engine|copy_engine_status)|spm_.*)$/;
+export const API_TABLES_1 = {
+  coreCount: 125,
+  amdExt: API_TABLES.amdExt.functions.filter((name) => !CAME_IN_BETWEEN.test(name)).slice(0, 48),
+  imageCount: 13,
+};
+
 /** Entries that are no exports. */
 const ONLY_IN_TABLES =
   /^hsa_amd_(tool_scratch_event_|queue_intercept_(create|register)$|runtime_queue_create_register$)/;
@@ -172,6 +183,13 @@ export function apiTablesHeader(): string {
         functions.flatMap((each, i) => exportsOf(each).map((from) => `ENTRY(${from}, ${i})`)),
       ),
     ]),
+    "/* Version 1; places of AMD's extensions in the newer table. */",
+    `enum { CORE_1_COUNT = ${API_TABLES_1.coreCount}, IMAGE_1_COUNT = ${API_TABLES_1.imageCount} };`,
+    `enum { AMD_EXT_1_COUNT = ${API_TABLES_1.amdExt.length} };`,
+    ...macro(
+      'AMD_EXT_1_PLACES',
+      API_TABLES_1.amdExt.map((name) => `ENTRY(${API_TABLES.amdExt.functions.indexOf(name)})`),
+    ),
     '',
     '#endif',
     '',

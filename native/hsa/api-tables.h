@@ -743,5 +743,57 @@ enum { PC_SAMPLING_MAJOR = 1, PC_SAMPLING_STEP = 0, PC_SAMPLING_COUNT = 7 };
   ENTRY(hsa_ven_amd_pcs_start, 4) \
   ENTRY(hsa_ven_amd_pcs_stop, 5) \
   ENTRY(hsa_ven_amd_pcs_flush, 6)
+/* Version 1; places of AMD's extensions in the newer table. */
+enum { CORE_1_COUNT = 125, IMAGE_1_COUNT = 13 };
+enum { AMD_EXT_1_COUNT = 48 };
+#define AMD_EXT_1_PLACES(ENTRY) \
+  ENTRY(0) \
+  ENTRY(1) \
+  ENTRY(2) \
+  ENTRY(3) \
+  ENTRY(4) \
+  ENTRY(5) \
+  ENTRY(6) \
+  ENTRY(7) \
+  ENTRY(8) \
+  ENTRY(9) \
+  ENTRY(10) \
+  ENTRY(11) \
+  ENTRY(12) \
+  ENTRY(13) \
+  ENTRY(14) \
+  ENTRY(15) \
+  ENTRY(18) \
+  ENTRY(19) \
+  ENTRY(20) \
+  ENTRY(21) \
+  ENTRY(22) \
+  ENTRY(23) \
+  ENTRY(24) \
+  ENTRY(25) \
+  ENTRY(26) \
+  ENTRY(27) \
+  ENTRY(28) \
+  ENTRY(29) \
+  ENTRY(30) \
+  ENTRY(31) \
+  ENTRY(32) \
+  ENTRY(33) \
+  ENTRY(34) \
+  ENTRY(35) \
+  ENTRY(36) \
+  ENTRY(37) \
+  ENTRY(38) \
+  ENTRY(39) \
+  ENTRY(40) \
+  ENTRY(41) \
+  ENTRY(42) \
+  ENTRY(43) \
+  ENTRY(44) \
+  ENTRY(45) \
+  ENTRY(46) \
+  ENTRY(47) \
+  ENTRY(48) \
+  ENTRY(52)
 
 #endif

@@ -557,3 +557,32 @@ HIDDEN status_t executable_of_address(uint64_t address, uint64_t *handle) {
   pthread_mutex_unlock(&lock);
   return status;
 }
+
+/* hsa_ven_amd_loader_segment_descriptor_t. */
+typedef struct {
+  uint64_t agent, executable;
+  uint32_t storage_type;
+  uint64_t storage_base, storage_bytes, storage_offset, base, size_bytes;
+} segment_descriptor_t;
+
+/* All segments of a code object are one, as those of ROCr are. The number is asked for first, with no place for any. */
+HIDDEN status_t query_segment_descriptors(void *place, size_t *count) {
+  segment_descriptor_t *descriptors = place;
+  EXPECT_INITIALIZED();
+  EXPECT(count != NULL && (*count == 0) == (descriptors == NULL), INVALID_ARGUMENT);
+  size_t known = 0;
+  pthread_mutex_lock(&lock);
+  for (const executable_t *at = executables; at != NULL; at = at->next) known += at->loaded_count;
+  bool fits = descriptors == NULL || *count == known;
+  for (const executable_t *at = executables; at != NULL && descriptors != NULL && fits; at = at->next) {
+    for (size_t i = 0; i < at->loaded_count; i++) {
+      const loaded_t *loaded = &at->loaded[i];
+      *descriptors++ = (segment_descriptor_t){loaded->agent, at->handle, STORAGE_MEMORY, (uintptr_t)loaded->storage,
+                                              loaded->storage_bytes, 0, loaded->base, loaded->size_bytes};
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  EXPECT(fits, INCOMPATIBLE_ARGUMENTS);
+  *count = known;
+  return SUCCESS;
+}

@@ -10,6 +10,7 @@ HIDDEN status_t loaded_code_object_info(uint64_t handle, uint32_t attribute, voi
 HIDDEN status_t iterate_loaded_code_objects(uint64_t executable, void *callback, void *data);
 HIDDEN status_t iterate_executables(handle_callback_t callback, void *data);
 HIDDEN status_t executable_of_address(uint64_t address, uint64_t *handle);
+HIDDEN status_t query_segment_descriptors(void *descriptors, size_t *count);
 
 /* The host reads and writes what kernels do, at the same address. */
 static status_t query_host_address(const void *device_address, const void **host_address) {
@@ -19,12 +20,6 @@ static status_t query_host_address(const void *device_address, const void **host
   status_t status = executable_of_address((uintptr_t)device_address, &executable);
   if (status == SUCCESS) *host_address = device_address;
   return status;
-}
-
-static status_t query_segment_descriptors(void *descriptors, size_t *count) {
-  (void)descriptors;
-  (void)count;
-  return refuse("query_segment_descriptors");
 }
 
 static status_t query_executable(const void *device_address, uint64_t *executable) {

@@ -82,6 +82,14 @@ static struct {
   pc_sampling_table_t *pc_sampling;
 } api_table;
 
+/* AMD's extensions at the places that ROCr 5.2 had them at, and where these are in `amd_ext_table`. */
+static struct {
+  table_version_t version;
+  function_t functions[AMD_EXT_1_COUNT];
+} amd_ext_1_table;
+#define PLACE(index) index,
+static const uint8_t AMD_EXT_1_INDICES[AMD_EXT_1_COUNT] = {AMD_EXT_1_PLACES(PLACE)};
+
 enum { API_TABLE_MAJOR = 3, API_TABLE_STEP = 1, MAX_TOOLS = 64 };
 typedef bool (*on_load_t)(void *table, uint64_t version, uint64_t failed_count, const char *const *failed);
 typedef void (*on_unload_t)(void);
@@ -106,13 +114,37 @@ static void reset_tables(void) {
   api_table.pc_sampling = &pc_sampling_table;
 }
 
+static bool wants_version_1(void) {
+  const char *version = getenv("WAVEWRIGHT_HSA_TABLES");
+  return version != NULL && strcmp(version, "1") == 0;
+}
+
+/* Makes the tables those of ROCr 5.2, which had no tools and no sampling. */
+static void begin_version_1(void) {
+  enum { HEAD_BYTES = sizeof(table_version_t), ENTRY_BYTES = sizeof(function_t) };
+  api_table.version = (table_version_t){1, offsetof(__typeof__(api_table), tools), 0, 0};
+  core_table.version = (table_version_t){1, HEAD_BYTES + CORE_1_COUNT * ENTRY_BYTES, 0, 0};
+  finalizer_table.version = (table_version_t){1, sizeof finalizer_table, 0, 0};
+  image_table.version = (table_version_t){1, HEAD_BYTES + IMAGE_1_COUNT * ENTRY_BYTES, 0, 0};
+  amd_ext_1_table.version = (table_version_t){1, sizeof amd_ext_1_table, 0, 0};
+  api_table.amd_ext = (amd_ext_table_t *)&amd_ext_1_table;
+  for (int i = 0; i < AMD_EXT_1_COUNT; i++) amd_ext_1_table.functions[i] = amd_ext_table.functions[AMD_EXT_1_INDICES[i]];
+}
+
+/* The entries that exports go through are the newer ones. */
+static void take_version_1(void) {
+  for (int i = 0; i < AMD_EXT_1_COUNT; i++) amd_ext_table.functions[AMD_EXT_1_INDICES[i]] = amd_ext_1_table.functions[i];
+}
+
 /* Returns why a tool is not there, NULL if it is. */
 static const char *load(const char *name, const char *const *failed, size_t failed_count) {
   void *library = dlopen(name, RTLD_LAZY);
   if (library == NULL) return dlerror();
   on_load_t on_load;
   *(void **)&on_load = dlsym(library, "OnLoad");
-  if (on_load == NULL || !on_load(&api_table, API_TABLE_MAJOR, failed_count, failed)) {
+  bool is_loaded = on_load != NULL && on_load(&api_table, api_table.version.major, failed_count, failed);
+  if (is_loaded && wants_version_1()) take_version_1();
+  if (!is_loaded) {
     dlclose(library);
     return on_load == NULL ? "it has no OnLoad" : "its OnLoad refused";
   }
@@ -146,6 +178,7 @@ void tools_load(void) {
     fprintf(stderr, "wavewright: HSA_TOOLS_LIB: this program cannot load libraries (libdl)\n");
     return;
   }
+  if (wants_version_1()) begin_version_1();
   char *copy = strdup(names);
   if (copy != NULL) load_all(copy);
   free(copy);

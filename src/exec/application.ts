@@ -73,9 +73,13 @@ export class Application {
       return await this.#end;
     } catch (error) {
       if (!(error instanceof Error)) throw error;
+      const file = this.#child.spawnfile;
+      // Found as by a shell: a name without a folder is looked for in PATH.
+      const isHere = !file.includes('/') && existsSync(file);
       throw new WavewrightError('IO', `cannot be started: ${error.message}`, {
-        file: this.#child.spawnfile,
+        file,
         cause: error,
+        ...(isHere && { hint: `the file of this folder is ./${file}` }),
       });
     }
   }

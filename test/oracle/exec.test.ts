@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { API_TABLES, API_TABLES_1 } from '../../tools/api-tables.ts';
 import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
 import { attackLibrary } from '../fuzz/exec-socket.ts';
@@ -19,6 +20,9 @@ const HIP = '/usr/lib/x86_64-linux-gnu/libamdhip64.so.5';
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
 const withoutHipcc = isRequired || existsSync('/usr/bin/hipcc') ? false : 'hipcc is not installed';
 const withoutHip = isRequired || existsSync(HIP) ? false : 'libamdhip64-5 is not installed';
+/** The header of libhsa-runtime-dev, which comes with libamdhip64-dev. */
+const ROCR_5 = '/usr/include/hsa/hsa_api_trace.h';
+const withoutRocr5 = isRequired || existsSync(ROCR_5) ? false : 'libhsa-runtime-dev is not installed';
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-exec-'));
 after(() => rmSync(folder, { recursive: true }));
 
@@ -96,12 +100,31 @@ test('tools that HSA_TOOLS_LIB names see and replace functions in the table', ()
   const versions = ['2.0', '2.7', '2.0', '2.1', '1.0', '1.0'].map((version, i) => `${version} of ${sizes[i]}`);
   const loaded = `tool: version 3, 1 failed: /none.so, tables 3.1 of 64 ${versions.join(' ')}; status 0, 1000000000 Hz, refused 47\n`;
   assert.equal(stderr.split(loaded).length, 3, stderr);
-  assert.match(stderr, /tool: 5 queues, 2 executables, allocations seen, loads seen\n/);
-  assert.match(stderr, /tool: 10 queues, 4 executables, allocations seen, loads seen\n/);
+  assert.match(stderr, /tool: 5 queues, 2 executables, allocations seen, loads seen, access seen\n/);
+  assert.match(stderr, /tool: 10 queues, 4 executables, allocations seen, loads seen, access seen\n/);
+  const old = run(`HSA_TOOLS_LIB=${tool}`, 'WAVEWRIGHT_HSA_TABLES=1');
+  assert.equal(old.stdout, '0 wrong\n', old.stderr);
+  const oldVersions = [125, 48, 6, 13].map((count) => `1.0 of ${16 + 8 * count}`).join(' ');
+  const oldLoaded = `tool: version 1, 0 failed, tables 1.0 of 48 ${oldVersions}; status 0, 1000000000 Hz, refused 47\n`;
+  assert.equal(old.stderr.split(oldLoaded).length, 3, old.stderr);
+  assert.match(old.stderr, /tool: 10 queues, 4 executables, allocations seen, loads seen, access seen\n/);
   const refused = run(`HSA_TOOLS_LIB=${tool}`, 'TOOL_REFUSES=1');
   assert.equal(refused.stdout, '0 wrong\n', refused.stderr);
   assert.match(refused.stderr, /tool.so of HSA_TOOLS_LIB is not loaded: its OnLoad refused\n/);
   assert.doesNotMatch(refused.stderr, /queues/);
+});
+
+test("tables of version 1 have the places of Debian's header", { skip: withoutRocr5 }, () => {
+  const text = readFileSync(ROCR_5, 'utf8');
+  const functionsOf = (table: string): string[] => {
+    const [body] = text.split(`struct ${table} {`)[1]!.split('};');
+    return [...body!.matchAll(/decltype\((\w+)\)/g)].map(([, name]) => name!);
+  };
+  const { core, finalizer, image } = API_TABLES;
+  assert.deepEqual(functionsOf('CoreApiTable'), core.functions.slice(0, API_TABLES_1.coreCount));
+  assert.deepEqual(functionsOf('AmdExtTable'), API_TABLES_1.amdExt);
+  assert.deepEqual(functionsOf('FinalizerExtTable'), finalizer.functions);
+  assert.deepEqual(functionsOf('ImageExtTable'), image.functions.slice(0, API_TABLES_1.imageCount));
 });
 
 test('a program with 64 threads, no memory and no files left gets statuses, and may end at any time', () => {
@@ -198,6 +221,8 @@ test('exec has the status of its program, and its signals', async () => {
   const missing = exec(path.join(folder, 'nothing'));
   assert.match(missing.stderr, /cannot be started/);
   assert.equal(missing.status, 3);
+  const { stderr } = spawnSync(process.execPath, [LAUNCHER, 'exec', 'program'], { encoding: 'utf8', cwd: folder });
+  assert.match(stderr, /\nhint: the file of this folder is .\/program\n/);
   const late = exec('--timeout=0.3', '--stats', 'sleep', '60');
   assert.match(late.stderr, /programs with a GPU +0\n/);
   assert.equal(late.status, 124);

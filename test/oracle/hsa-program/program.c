@@ -189,6 +189,13 @@ static status_t count_symbol(uint64_t executable, uint64_t symbol, void *count) 
   return SUCCESS;
 }
 
+typedef struct {
+  uint64_t agent, executable;
+  uint32_t storage_type;
+  const void *storage;
+  uint64_t storage_bytes, storage_offset, base, size_bytes;
+} segment_t;
+
 static void load_code(const char *path) {
   static char bytes[1 << 20];
   FILE *file = fopen(path, "rb");
@@ -220,6 +227,17 @@ static void load_code(const char *path) {
   const void *host = NULL;
   status_t (*query_host_address)(const void *, const void **) = (status_t(*)(const void *, const void **))table[0];
   EXPECT(query_host_address((void *)(uintptr_t)found.kernel, &host) == SUCCESS && (uintptr_t)host == found.kernel);
+  status_t (*query_segments)(segment_t *, size_t *) = (status_t(*)(segment_t *, size_t *))table[1];
+  segment_t segment[2] = {{0}};
+  size_t segments = 0;
+  EXPECT(query_segments(NULL, NULL) == INVALID_ARGUMENT && query_segments(segment, &segments) == INVALID_ARGUMENT);
+  EXPECT(query_segments(NULL, &segments) == SUCCESS && segments == 1);
+  EXPECT(query_segments(NULL, &segments) == INVALID_ARGUMENT);
+  EXPECT(query_segments(segment, &segments) == SUCCESS && segment[0].agent == found.gpu && segment[0].executable == found.executable);
+  EXPECT(segment[0].storage_type == 2 && segment[0].storage_bytes == size && memcmp(segment[0].storage, bytes, size) == 0);
+  EXPECT(segment[0].storage_offset == 0 && found.kernel - segment[0].base < segment[0].size_bytes);
+  segments = 2;
+  EXPECT(query_segments(segment, &segments) == INCOMPATIBLE_ARGUMENTS && segments == 2);
 }
 
 typedef struct {
