@@ -111,6 +111,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cli: ['process', 'arguments', 'text', 'program', 'batch', 'commands', '.'],
   'devices/emulated': ['amdgpu', 'ptx', '.'],
   emulator: ['machine', 'lowering', 'handlers', 'code', 'jit', 'reference', 'schedule', 'workers', '.'],
+  fleet: ['.', 'queue'],
   'emulator/jit': ['function', 'regions', 'loops', '.'],
   hal: [
     'core',
@@ -203,6 +204,12 @@ function folderOf(file: string): string {
 
 const isTest = (file: string) => /\.test(?:-support)?\.ts$/.test(file);
 
+/** Where the packages are loaded that only some users have. */
+const OPTIONAL_PACKAGES = 'src/fleet/queue/connection.ts';
+const lineOf = ({ text }: SourceFile, line: number): string => text.split('\n')[line - 1] ?? '';
+const isTypeImport = (file: SourceFile, line: number): boolean => /^import type /.test(lineOf(file, line));
+const isDynamicImport = (file: SourceFile, line: number): boolean => /\bimport\('/.test(lineOf(file, line));
+
 /** Every broken rule, as one line each. */
 function violations(files: readonly SourceFile[]): string[] {
   const found: string[] = [];
@@ -229,6 +236,11 @@ function violations(files: readonly SourceFile[]): string[] {
         if (NO_NODE.includes(folder) && !adapter && !isTest(file.path)) {
           complain(`${folder} runs in browsers too; node:* belongs in a file named node-*.ts`);
         }
+      } else if (Object.keys(manifest.peerDependencies).includes(target)) {
+        // Where a user does without them, nothing may ask for them.
+        if (file.path !== OPTIONAL_PACKAGES && !isTypeImport(file, line))
+          complain(`only ${OPTIONAL_PACKAGES} loads it`);
+        else if (!isTypeImport(file, line) && !isDynamicImport(file, line)) complain('loaded by import() alone');
       } else if (!isTest(file.path) && !Object.keys(manifest.dependencies).some((name) => target.startsWith(name))) {
         complain('not a dependency of the published package');
       }
@@ -466,6 +478,9 @@ test('the rules find what they should', () => {
   assert.match(bad('src/unlisted/x.ts', "import { x } from '../elf/x.ts';")[0]!, /unlisted may not import elf/);
   assert.match(bad('src/devices/emulated/x.ts', "import { x } from '../hsa-native/x.ts';")[0]!, /may not import/);
   assert.match(bad(file, "import fc from 'fast-check';")[0]!, /not a dependency/);
+  assert.match(bad(file, "const x = await import('bullmq');")[0]!, /only .* loads it/);
+  assert.deepEqual(bad(OPTIONAL_PACKAGES, "import type { Redis } from 'ioredis';\n  await import('bullmq');\n"), []);
+  assert.match(bad(OPTIONAL_PACKAGES, "import { Redis } from 'ioredis';")[0]!, /import\(\) alone/);
   assert.deepEqual(bad('src/elf/reader.test.ts', "import fc from 'fast-check';"), []);
   const cycle = folderEdges([
     { path: 'src/a/x.ts', text: "import '../b/x.ts';" },

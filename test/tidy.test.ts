@@ -45,8 +45,10 @@ const NAME_TESTS = new RegExp(
   'g',
 );
 
-/** The error class, its HSA and HAL forms, and what unwinds a wave inside the emulator. */
-const THROWN = ['WavewrightError', 'HsaError', 'HalError', 'WaveFault'];
+/**
+ * The error class, its HSA and HAL forms, what unwinds a wave in the emulator, and what BullMQ is told by.
+ */
+const THROWN = ['WavewrightError', 'HsaError', 'HalError', 'WaveFault', 'WaitingError', 'UnrecoverableError'];
 
 interface Rule {
   readonly name: string;

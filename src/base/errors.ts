@@ -14,6 +14,7 @@ export const ERROR_CODES = {
   NO_DEVICE: { exit: 5, what: 'no such device' },
   GPU_FAULT: { exit: 6, what: 'the GPU program faulted' },
   RPC_PROTOCOL: { exit: 6, what: 'the GPU program broke the RPC protocol' },
+  UNREACHABLE: { exit: 69, what: 'a server could not be reached' },
   INTERNAL: { exit: 70, what: 'a defect of Wavewright' },
   TIMEOUT: { exit: 124, what: 'the time limit ran out' },
 } as const;

@@ -56,6 +56,16 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/merge.ts')).merge,
   },
   {
+    name: 'worker',
+    summary: 'run cases that a queue deals out to many machines',
+    load: async () => (await import('./commands/worker.ts')).worker,
+  },
+  {
+    name: 'campaign',
+    summary: 'list, watch, cancel, retry and delete runs on a queue',
+    load: async () => (await import('./commands/campaign.ts')).campaign,
+  },
+  {
     name: 'readobj',
     summary: 'show what a code object, offload bundle or fat binary holds',
     load: async () => (await import('./commands/readobj.ts')).readobj,

@@ -66,6 +66,11 @@ export function verdictOf(key: CaseKey, result: TestResult): Verdict {
   };
 }
 
+/** What is known of a result from its verdict. */
+export const resultOfVerdict = (name: string, { o, s, ms, n, cases = [], tail = '' }: Verdict): TestResult => ({
+  ...{ name, outcome: o, status: s, durationMs: ms, attempts: n, cases, stdout: tail, stderr: '' },
+});
+
 /** At most so many bytes of the end, from a whole character on. */
 function endOf(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);

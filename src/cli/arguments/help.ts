@@ -10,6 +10,7 @@ const EXIT_STATUSES: readonly (readonly [number, string])[] = [
   [ERROR_CODES.UNSUPPORTED.exit, 'unsupported target, instruction or feature'],
   [ERROR_CODES.NO_DEVICE.exit, 'no such device'],
   [ERROR_CODES.GPU_FAULT.exit, 'the GPU program faulted, or --check found something'],
+  [ERROR_CODES.UNREACHABLE.exit, 'the server of a queue could not be reached'],
   [ERROR_CODES.INTERNAL.exit, 'internal error: a defect of Wavewright'],
   [ERROR_CODES.TIMEOUT.exit, 'the time limit ran out'],
   [130, 'interrupted'],

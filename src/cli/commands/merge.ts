@@ -4,7 +4,7 @@ import { formatCases } from '../../fleet/cases-file.ts';
 import { junitParts } from '../../fleet/junit.ts';
 import { type MergedReports, mergedLines, mergeReports, type NamedVerdict } from '../../fleet/merge.ts';
 import { shardText } from '../../fleet/shard.ts';
-import type { TestResult } from '../../fleet/verdict.ts';
+import { resultOfVerdict, type TestResult } from '../../fleet/verdict.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { checkOutput, writeOutput, writeOutputParts } from '../process/output-file.ts';
 import { formatTestResult, formatTestSummary, TestCounts } from '../text/test-text.ts';
@@ -69,12 +69,8 @@ async function writeDatabase(file: string, { whole, wavewright, began, cases, ve
 }
 
 function* resultsOf(verdicts: readonly NamedVerdict[]): Generator<TestResult> {
-  for (const one of verdicts) yield resultOf(one);
+  for (const { name, verdict } of verdicts) yield resultOfVerdict(name, verdict);
 }
-
-const resultOf = ({ name, verdict: { o, s, ms, n, cases = [], tail = '' } }: NamedVerdict): TestResult => ({
-  ...{ name, outcome: o, status: s, durationMs: ms, attempts: n, cases, stdout: tail, stderr: '' },
-});
 
 function summaryOf({ verdicts }: MergedReports) {
   const counts = new TestCounts();
@@ -87,8 +83,9 @@ function summaryOf({ verdicts }: MergedReports) {
 }
 
 function printText(context: CommandContext, merged: MergedReports): void {
-  for (const one of merged.verdicts) {
-    if (one.verdict.o !== 'passed') context.stdout(formatTestResult(resultOf(one), context.colour?.stdout));
+  for (const { name, verdict } of merged.verdicts) {
+    if (verdict.o !== 'passed')
+      context.stdout(formatTestResult(resultOfVerdict(name, verdict), context.colour?.stdout));
   }
   context.stdout(formatTestSummary(summaryOf(merged)));
 }

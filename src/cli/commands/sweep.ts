@@ -6,7 +6,8 @@ import { LinePlace } from '../../fleet/json-lines.ts';
 import { parseSweep, sweepCases } from '../../fleet/sweep.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { collectTests } from '../batch/collect.ts';
-import { defaultsOf, runTests, TEST_OPTIONS } from '../batch/run-tests.ts';
+import { runTests } from '../batch/run-tests.ts';
+import { defaultsOf, TEST_OPTIONS } from '../batch/test-options.ts';
 import { readInput } from '../process/input.ts';
 
 const { globSync } = process.getBuiltinModule('node:fs');

@@ -1,6 +1,7 @@
 import { defineCommand } from '../arguments/command.ts';
 import { collectCases } from '../batch/plan.ts';
-import { defaultsOf, needsKeys, runTests, TEST_OPTIONS } from '../batch/run-tests.ts';
+import { runTests } from '../batch/run-tests.ts';
+import { defaultsOf, needsKeys, TEST_OPTIONS } from '../batch/test-options.ts';
 
 export const test = defineCommand({
   operands: { usage: 'DIR|LIST|IMAGE|CASES.jsonl...', min: 1, max: Number.POSITIVE_INFINITY },
