@@ -50,7 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   services: ['base', 'codeobject', 'hsa', 'device', 'printf'],
   'ptx-host': ['base', 'elf', 'codeobject', 'ptx', 'nvptx', 'device', 'launch', 'services'],
   dispatch: ['base', 'codeobject', 'linker', 'inspect', 'hsa', 'device', 'launch', 'services'],
-  exec: ['base', 'device', 'hsa'],
+  exec: ['base', 'elf', 'codeobject', 'device', 'hsa'],
   fleet: ['base'],
   kernels: ['base', 'codeobject', 'assembler', 'linker', 'launch', 'hsa', 'device', 'services'],
   loader: ['base', 'elf', 'codeobject', 'ptx', 'ptx-host', 'launch', 'hsa', 'device', 'printf', 'services'],

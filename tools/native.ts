@@ -24,7 +24,7 @@ const HEADERS = [
 /** In the folder native/hsa. */
 export const NATIVE_SOURCES = [
   ...['runtime.c', 'connection.c', 'records.c', 'info.c', 'signals.c', 'watchers.c', 'trace.c'],
-  ...['memory.c', 'virtual-memory.c', 'queues.c', 'code.c', 'extensions.c', 'refused.c', 'tools.c'],
+  ...['memory.c', 'virtual-memory.c', 'queues.c', 'code.c', 'extensions.c', 'refused.c', 'tools.c', 'demangle.c'],
 ];
 const FLAGS = '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -Wall -Wextra -Werror -Inative/hsa';
 const LINK = ['soname,libhsa-runtime64.so.1', `-version-script=${MAP}`, '-build-id=none', 'z,defs', 'z,relro', 'z,now'];

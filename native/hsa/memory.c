@@ -3,6 +3,7 @@
  * memcpy. Locked pages of the program become pages of the device: both see what the other writes.
  */
 #define _GNU_SOURCE
+#include <execinfo.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +11,7 @@
 
 #include "runtime.h"
 
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, MAX_CALLERS = 32 };
 enum { COPY_ENGINE = 1 };
 
 typedef struct {
@@ -101,15 +102,23 @@ uint64_t memory_forget(uint64_t address, uint32_t type) {
   return size_bytes;
 }
 
+/* As `call_words`; the device process learns who called, for what is said of faults. */
+static status_t call_with_callers(uint32_t operation, const void *words, size_t words_bytes, void *reply, size_t reply_bytes) {
+  void *callers[MAX_CALLERS];
+  int count = backtrace(callers, MAX_CALLERS);
+  request_t request = {words, words_bytes, callers, (size_t)count * sizeof *callers};
+  return call(operation, request, reply, reply_bytes, NULL, NULL);
+}
+
 static status_t free_remote(uint64_t address) {
   free_request_t request = {address};
-  return call_words(OP_FREE, &request, sizeof request, NULL, 0);
+  return call_with_callers(OP_FREE, &request, sizeof request, NULL, 0);
 }
 
 status_t pool_allocate(uint64_t pool, uint64_t size_bytes, uint32_t flags, uint64_t *address) {
   allocate_request_t request = {pool, size_bytes, flags};
   allocate_reply_t reply;
-  status_t status = call_words(OP_ALLOCATE, &request, sizeof request, &reply, sizeof reply);
+  status_t status = call_with_callers(OP_ALLOCATE, &request, sizeof request, &reply, sizeof reply);
   if (status != SUCCESS) return status;
   if (!memory_remember((allocation_t){reply.address, size_bytes, pool, NULL, POINTER_HSA})) {
     free_remote(reply.address);

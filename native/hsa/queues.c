@@ -76,7 +76,7 @@ static bool report_stop(watch_t *entry) {
   request_t whole = {&request, sizeof request, NULL, 0};
   /* The queue may have been inactivated, which is no error. */
   if (call(OP_QUEUE_ERROR, whole, &reply, sizeof reply, &text, &text_bytes) == SUCCESS) {
-    fprintf(stderr, "%.*s\n", (int)text_bytes, (const char *)text);
+    print_demangled(text, text_bytes);
     event_t event = {0, 0, own->agent, reply.fault_address, (uint32_t)reply.reason, 0};
     if (reply.is_memory_fault != 0 && !tell_of_fault(&event) && own->callback == NULL) abort();
     if (own->callback != NULL) own->callback(status, own->queue, own->data);

@@ -32,6 +32,9 @@ HIDDEN status_t refuse(const char *name);
 HIDDEN void tools_load(void);
 HIDDEN void tools_unload(void);
 
+/* demangle.c: a line on stderr, with names of C++ as programs have them where the program has what knows them. */
+HIDDEN void print_demangled(const char *text, size_t size_bytes);
+
 /* connection.c: the device process and the memory that it shares. */
 typedef struct {
   const void *words;

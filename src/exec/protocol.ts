@@ -10,7 +10,7 @@
  */
 
 /** Both sides are of one package; a library that somebody copied may be older. */
-export const PROTOCOL_VERSION = 2;
+export const PROTOCOL_VERSION = 3;
 
 /** Head of a message. */
 export const HEAD_BYTES = 8;
@@ -44,8 +44,10 @@ export const OPERATIONS = {
   },
   /** The application changed memory that the device process looks at, which said that it sleeps. */
   wake: { request: [], reply: [] },
-  allocate: { request: ['pool', 'sizeBytes', 'flags'], reply: ['address'] },
-  free: { request: ['address'], reply: [] },
+  /** The tail is words: where the program's calls that led here return to, the innermost first. */
+  allocate: { request: ['pool', 'sizeBytes', 'flags'], reply: ['address'], tail: 'request' },
+  /** The tail is as that of `allocate`. */
+  free: { request: ['address'], reply: [], tail: 'request' },
   /** An attribute of an agent that changes. */
   agentInfo: { request: ['agent', 'attribute'], reply: [], tail: 'reply' },
   createQueue: {

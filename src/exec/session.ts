@@ -5,6 +5,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { hex } from '../base/text.ts';
 import type { AdvanceResult, Device } from '../device/device.ts';
+import type { Fault } from '../device/fault.ts';
 import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
 import {
   agentInfo,
@@ -26,6 +27,8 @@ import type { FinishedPacket } from '../hsa/queues/packet-processor.ts';
 import { QUEUE_PRIORITIES, QUEUE_TYPES } from '../hsa/queues/queue.ts';
 import { createObservedQueue } from '../hsa/runtime/launch-observer.ts';
 import type { SharedAllocation } from './attached-memory.ts';
+import { Callers } from './callers.ts';
+import { describeCallers } from './host-code.ts';
 import { Handles, knownRecords, symbolRecords } from './known-records.ts';
 import type { LinuxCalls } from './libc.ts';
 import {
@@ -105,6 +108,8 @@ export class Session implements Disposable {
   #sharing: SharingRequests | undefined;
   readonly #queues = new Map<bigint, Queue>();
   readonly #stopped = new Map<bigint, Stopped>();
+  readonly #allocated = new Callers();
+  readonly #freed = new Callers();
   readonly #executables = new Map<bigint, Executable>();
   #nextExecutable = 1n;
   #codeObjectCount = 0;
@@ -155,13 +160,17 @@ export class Session implements Disposable {
 
   readonly #handlers = {
     hello: ({ version, window }) => this.#hello(version, window),
-    allocate: ({ pool, sizeBytes, flags }) => {
+    allocate: ({ pool, sizeBytes, flags }, tail) => {
       const bytes = asNumber(sizeBytes);
       const alignmentBytes = bytes >= LARGE_BYTES ? LARGE_BYTES : PAGE_BYTES;
-      return { words: [this.#known.pool(pool).allocate(bytes, { flags: asNumber(flags), alignmentBytes })] };
+      const address = this.#known.pool(pool).allocate(bytes, { flags: asNumber(flags), alignmentBytes });
+      this.#allocated.set(address, tail);
+      return { words: [address] };
     },
-    free: ({ address }) => {
-      this.#live.cpuAgent.pool('fine-grained').free(address);
+    free: ({ address }, tail) => {
+      // Not by this process, whose own stack would say nothing.
+      this.#live.cpuAgent.pool('fine-grained').free(address, { isByHost: false });
+      this.#freed.set(address, tail);
       return NO_REPLY;
     },
     agentInfo: ({ agent, attribute }) => {
@@ -348,7 +357,19 @@ export class Session implements Disposable {
       fault?.address ?? 0n,
       BigInt(stopped.fault?.reason ?? FAULT_REASON.pageNotPresent),
     ];
-    return { words, tail: new TextEncoder().encode(`wavewright: ${stopped.error.error.message}`) };
+    const lines = [stopped.error.error.message, ...this.#historyOf(fault)];
+    return { words, tail: new TextEncoder().encode(lines.map((line) => `wavewright: ${line}`).join('\n')) };
+  }
+
+  /** Who made and freed the memory that a fault was in, or next to. */
+  #historyOf({ freedAllocation: freed, nearestAllocation: near }: Partial<Fault> = {}): string[] {
+    const allocation = freed ?? near;
+    if (!allocation) return [];
+    const by = (what: string, callers: Callers): string[] => {
+      const text = describeCallers(this.#processId, callers.of(allocation.address));
+      return text === undefined ? [] : [`that memory was ${what} by ${text}`];
+    };
+    return [...by('allocated', this.#allocated), ...(freed ? by('freed', this.#freed) : [])];
   }
 
   get #live(): Runtime {

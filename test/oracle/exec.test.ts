@@ -4,10 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync, type SpawnSyncReturns, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { describeCallers } from '../../src/exec/host-code.ts';
 import { API_TABLES, API_TABLES_1 } from '../../tools/api-tables.ts';
 import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
@@ -300,11 +302,49 @@ test('HIP gives memory with a pitch, where images are not hidden', { skip: witho
 test('faults and assertions of kernels end a HIP program with a report', { skip: withoutHip }, () => {
   const features = path.join(PROGRAMS, 'features');
   const fault = exec('--timeout=100', features, 'fault');
-  assert.match(fault.stderr, /invalid write of address 0x0 .* in _Z10store_nullPi\+0x[0-9a-f]+; workgroup \(0, 0, 0\)/);
+  assert.match(
+    fault.stderr,
+    /invalid write of address 0x0 .* in store_null\(int\*\)\+0x[0-9a-f]+; workgroup \(0, 0, 0\)/,
+  );
   assert.equal(fault.status, 128 + 6);
+  const freed = exec('--timeout=100', features, 'freed').stderr;
+  assert.match(freed, /wavewright: that memory was allocated by hipMalloc, from make_memory\(\), from main\n/);
+  assert.match(freed, /wavewright: that memory was freed by hipFree, from drop_memory\(int\*\), from main\n/);
   const failed = exec('--timeout=100', features, 'assert');
   assert.match(failed.stderr, /Device-side assertion `value == 1 && "value is one"' failed/);
   assert.equal(failed.status, 128 + 6);
+});
+
+test("a program's code has names and lines, of its own file where a header's was inlined", async () => {
+  const [header, source] = ['inlined.h', 'here.c'].map((name) => path.join(folder, name));
+  writeFileSync(header!, 'static inline __attribute__((always_inline)) void *outer(void) {\n  return here();\n}\n');
+  writeFileSync(
+    source!,
+    `#include <stdio.h>
+#include <unistd.h>
+__attribute__((noipa)) void *here(void) { return __builtin_return_address(0); }
+#include "inlined.h"
+int main(void) {
+  printf("%p\\n", here());
+  printf("%p\\n", outer());
+  fflush(stdout);
+  return pause();
+}
+`,
+  );
+  const built = path.join(folder, 'here');
+  execFileSync('gcc', ['-g', '-O1', '-o', built, source!]);
+  const child = spawn(built);
+  try {
+    const text: Buffer = (await once(child.stdout, 'data'))[0];
+    const [own, inlined] = text.toString().trim().split('\n').map(BigInt);
+    assert.equal(describeCallers(child.pid!, [own!, 1n]), `main at ${source}:6`);
+    assert.match(describeCallers(child.pid!, [inlined!])!, /^main near .*here\.c:[67]$/);
+    assert.equal(describeCallers(child.pid!, [1n]), undefined);
+    assert.equal(describeCallers(2 ** 30, [own!]), undefined);
+  } finally {
+    child.kill();
+  }
 });
 
 test('unmodified HIP programs have right results, with tools and sums', { skip: withoutHip }, () => {

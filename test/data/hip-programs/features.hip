@@ -349,6 +349,25 @@ static bool fault() {
   return true;
 }
 
+__attribute__((noinline)) static int *make_memory() {
+  int *made = nullptr;
+  hipMalloc((void **)&made, 4096);
+  return made;
+}
+
+__attribute__((noinline)) static void drop_memory(int *memory) {
+  hipFree(memory);
+  hipGetLastError();
+}
+
+static bool use_after_free() {
+  int *memory = make_memory();
+  drop_memory(memory);
+  store_null<<<1, 64>>>(memory);
+  CHECK(hipDeviceSynchronize());
+  return true;
+}
+
 static bool properties() {
   hipDeviceProp_t found;
   CHECK(hipGetDeviceProperties(&found, 0));
@@ -373,7 +392,7 @@ int main(int argc, char **argv) {
     for (auto &[name, run] : FEATURES) names.push_back(name);
   int bad = 0;
   for (auto &name : names) {
-    bool ok = name == "assert" ? device_assert() : name == "fault" ? fault() : FEATURES.at(name)();
+    bool ok = name == "assert" ? device_assert() : name == "fault" ? fault() : name == "freed" ? use_after_free() : FEATURES.at(name)();
     if (ok) printf("%s ok\n", name.c_str());
     else bad++;
     fflush(stdout);
