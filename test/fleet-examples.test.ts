@@ -133,3 +133,27 @@ test('the sweep', () => {
   const { status, stdout } = shell(ROOT, 'wavewright sweep --list examples/fleet/sweep.json');
   assert.deepEqual([status, stdout.split('\n').length - 1], [0, 24]);
 });
+
+test('workers over ssh, on Slurm, on Kubernetes: commands that look for their queue', () => {
+  const folder = project('workers');
+  // There is no queue: what is wrong with a command is said before.
+  const nowhere = { WAVEWRIGHT_QUEUE: 'redis://127.0.0.1:1', PORT: '1', SSH: 'ssh' };
+  const run = (text: string, ...argv: string[]) =>
+    shell(folder, text.replaceAll(' worker ', ' worker --queue-timeout=0.2 --cache=. '), nowhere, ...argv);
+  const slurm = run(recipe('slurm-workers.sh'));
+  assert.deepEqual([slurm.status, slurm.stderr.match(/\[UNREACHABLE\]/g)?.length], [69, 1], slurm.stderr);
+  const ssh = run(recipe('ssh-workers.sh'), 'one', 'two');
+  assert.deepEqual([ssh.status, ssh.stderr.match(/\[UNREACHABLE\]/g)?.length], [0, 2], ssh.stderr);
+  const { kind, spec } = parse(recipe('kubernetes-workers.yaml'));
+  assert.deepEqual([kind, spec.completions], ['Job', undefined]);
+  const [{ args, env, volumeMounts }] = spec.template.spec.containers;
+  assert.equal(env[0].name, 'WAVEWRIGHT_QUEUE');
+  assert.deepEqual(
+    volumeMounts.map(({ name }: { name: string }) => name),
+    spec.template.spec.volumes.map(({ name }: { name: string }) => name),
+  );
+  const drain = Number(/--drain=(\d+)/.exec(args.join(' '))?.[1]);
+  assert.ok(drain < spec.template.spec.terminationGracePeriodSeconds);
+  const pod = run(args.join(' ').replace('--cache=/cache', ''));
+  assert.deepEqual([pod.status, pod.stderr.match(/\[UNREACHABLE\]/g)?.length], [69, 1], pod.stderr);
+});

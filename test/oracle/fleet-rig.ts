@@ -12,7 +12,7 @@ import type { KeyedCase } from '../../src/fleet/case.ts';
 import { readReport } from '../../src/fleet/report.ts';
 import type { Verdict } from '../../src/fleet/verdict.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
+export const ROOT = path.resolve(import.meta.dirname, '../..');
 const LAUNCHER = path.join(ROOT, 'bin/wavewright.js');
 const PATIENCE_MS = 60_000;
 const POLL_MS = 20;
@@ -65,7 +65,8 @@ export class Server {
 
   /** A client of the tests. */
   get client(): Redis {
-    this.#client ??= new Redis({ port: this.port, maxRetriesPerRequest: null, retryStrategy: () => 50 });
+    if (this.#client) return this.#client;
+    this.#client = new Redis({ port: this.port, maxRetriesPerRequest: null, retryStrategy: () => 50 });
     this.#client.on('error', () => undefined);
     return this.#client;
   }
@@ -132,9 +133,11 @@ export class Command {
     this.#child.kill(name);
   }
 
-  /** The exit status, or the signal. */
+  /** The exit status, or the signal; what does not end is ended. */
   async ended(): Promise<number | string> {
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), PATIENCE_MS);
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'close');
+    clearTimeout(timer);
     return this.#child.exitCode ?? this.#child.signalCode!;
   }
 
@@ -151,9 +154,12 @@ export class Command {
   }
 }
 
-function parentOf(pid: number): number | undefined {
+const parentOf = (pid: number): number => Number(statOf(pid)?.[1]);
+
+/** Fields of proc(5) behind the name. */
+function statOf(pid: number): string[] | undefined {
   try {
-    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1]);
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
   } catch {
     return undefined;
   }
@@ -222,4 +228,14 @@ export async function tally(report: string) {
   const outcomes: Record<string, number> = {};
   for (const { o } of verdicts.values()) outcomes[o] = (outcomes[o] ?? 0) + 1;
   return { lost: cases.size - verdicts.size, doubled, isWhole, outcomes, verdicts };
+}
+
+/** A process that runs cases takes less until it is ready. */
+const START_S = 2;
+
+/** Whether a process that runs cases has used so much CPU time that its case has begun. */
+export function burns(pid: number | undefined): boolean {
+  const TICKS_PER_S = 100;
+  const fields = pid === undefined ? undefined : statOf(pid);
+  return fields !== undefined && Number(fields[11]) + Number(fields[12]) > START_S * TICKS_PER_S;
 }

@@ -117,7 +117,7 @@ export function writeBlobFile(folder: string, blob: BlobHash, bytes: Uint8Array)
     fs.writeFileSync(draft, bytes);
     fs.renameSync(draft, file);
   } catch (cause) {
-    fs.rmSync(draft, { force: true });
+    if (fs.existsSync(draft)) fs.rmSync(draft);
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
     throw new WavewrightError('IO', `cannot be written (${code})`, { file, cause });
   }

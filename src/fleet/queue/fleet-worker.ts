@@ -45,6 +45,8 @@ export interface FleetWorkerOptions {
 const LOOK_MS = 1000;
 const MAX_STALLED = 2;
 const STALLED_PART = 3;
+const MAX_SAID = 20;
+const EXPECTED = /lock|not in the active state|Missing key|Connection is closed|OOM/;
 const MAX_LOG_BYTES = 2 ** 20;
 
 /** A campaign that is served. */
@@ -65,6 +67,7 @@ export class FleetWorker {
   readonly #givingBack = new AbortController();
   /** Aborted by what keeps this worker from running anything, which is the reason then. */
   readonly #broken = new AbortController();
+  readonly #said = new Set<string>();
   #lastWorkMs = performance.now();
   #running = 0;
 
@@ -155,16 +158,23 @@ export class FleetWorker {
       (job, token, signal) => this.#process(job, token ?? '', served, signal ?? cancelled.signal),
       {
         ...{ connection: connection.redis, prefix: PREFIX, concurrency, lockDuration: leaseMs },
-        ...{ stalledInterval: leaseMs / STALLED_PART, maxStalledCount: MAX_STALLED, runRetryDelay: LOOK_MS },
+        ...{ stalledInterval: Math.ceil(leaseMs / STALLED_PART), maxStalledCount: MAX_STALLED, runRetryDelay: LOOK_MS },
         drainDelay: 1,
       },
     );
     const served: Served = { record, worker, cancelled };
-    worker.on('error', () => undefined);
+    worker.on('error', (error) => this.#sayError(error));
     worker.on('lockRenewalFailed', (ids) => {
       for (const id of ids) worker.cancelJob(id, 'the lease was lost');
     });
     this.#served.set(record.name, served);
+  }
+
+  /** What is not known already: a lease that was lost, and a server that is away, show by themselves. */
+  #sayError(error: Error): void {
+    if ('code' in error || EXPECTED.test(error.message) || this.#said.has(error.message)) return;
+    this.#said.add(error.message);
+    if (this.#said.size <= MAX_SAID) this.#options.onNews(`queue: ${error.message}`);
   }
 
   #leave(name: string): void {
