@@ -30,8 +30,8 @@ before(() => {
 });
 after(() => installed[Symbol.dispose]());
 
-/** Where `exec` looks for it in the package. */
-const NATIVE_LIBRARY = 'native/hsa/x86-64/libhsa-runtime64.so.1';
+/** Where `exec` looks for them in the package. */
+const NATIVE_LIBRARIES = ['native/hsa/x86-64/libhsa-runtime64.so.1', 'native/hsa/x86-64/libhsa-runtime64.so'];
 
 const isInstallation = ({ text }: Block): boolean => text.startsWith('npm install');
 const inPackage = (file: string): string => path.join(installed.folder, 'node_modules/wavewright', file);
@@ -42,7 +42,7 @@ test('the package has what it needs and nothing besides', () => {
   for (const { types, default: script } of Object.values(manifest.exports)) {
     for (const name of [types, script]) assert.ok(files.includes(name.replace('./', '')), name);
   }
-  for (const name of ['README.md', 'LICENSE', 'NOTICE', 'examples/kernels/vadd.cl', NATIVE_LIBRARY])
+  for (const name of ['README.md', 'LICENSE', 'NOTICE', 'examples/kernels/vadd.cl', ...NATIVE_LIBRARIES])
     assert.ok(files.includes(name), name);
   const stray = files.filter((name) => /\.map$|\.test|test-support|(^|\/)(\.|platform\.info|node_modules)/.test(name));
   assert.deepEqual(stray, []);

@@ -29,9 +29,21 @@ export const NATIVE_SOURCES = [
 const FLAGS = '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -Wall -Wextra -Werror -Inative/hsa';
 const LINK = ['soname,libhsa-runtime64.so.1', `-version-script=${MAP}`, '-build-id=none', 'z,defs', 'z,relro', 'z,now'];
 const LINK_FLAGS = LINK.map((flag) => `-Wl,-${flag}`).join(' ');
+/** The name that LLVM's OpenMP and IREE look for; it has nothing of its own. */
+const ALIAS = 'x86-64/libhsa-runtime64.so';
+const ALIAS_LINK = '-Wl,-soname,libhsa-runtime64.so -Wl,--no-as-needed -Wl,--build-id=none -Wl,-z,noseparate-code';
+const ALIAS_COMMAND = `gcc -shared -nostdlib ${ALIAS_LINK} -s -o ${ALIAS} ${LIBRARY}`;
 const COMMAND = `mkdir -p x86-64 && gcc ${FLAGS} ${LINK_FLAGS} -s -o ${LIBRARY} ${NATIVE_SOURCES.join(' ')}`;
 
-export const nativeLibrary = new Prebuilt(FOLDER, [[LIBRARY, NATIVE_SOURCES, COMMAND]], ['gcc'], HEADERS);
+export const nativeLibrary = new Prebuilt(
+  FOLDER,
+  [
+    [LIBRARY, NATIVE_SOURCES, COMMAND],
+    [ALIAS, [], ALIAS_COMMAND],
+  ],
+  ['gcc'],
+  HEADERS,
+);
 
 if (import.meta.main) {
   if (process.argv.includes('--write')) {

@@ -129,6 +129,23 @@ test("tables of version 1 have the places of Debian's header", { skip: withoutRo
   assert.deepEqual(functionsOf('ImageExtTable'), image.functions.slice(0, API_TABLES_1.imageCount));
 });
 
+const OPENMP = '/usr/lib/llvm-19/lib';
+const DEVICE_LIBRARIES = '--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode';
+const withoutOpenMp = isRequired || existsSync(`${OPENMP}/libomptarget.so`) ? false : 'libomp-19-dev is not installed';
+test("programs of clang's OpenMP find the GPU", { skip: withoutOpenMp }, () => {
+  const built = path.join(folder, 'target');
+  const flags = ['-O2', '-fopenmp=libomp', '--offload-arch=gfx90a', DEVICE_LIBRARIES];
+  execFileSync('clang-19', [...flags, '-o', built, path.join(import.meta.dirname, 'hsa-program/target.c')]);
+  const variables = [`LD_LIBRARY_PATH=${OPENMP}`, 'OMP_TARGET_OFFLOAD=MANDATORY'];
+  const { stdout, stderr } = spawnSync('env', [...variables, process.execPath, LAUNCHER, 'exec', '--stats', built], {
+    encoding: 'utf8',
+    timeout: 120_000,
+  });
+  assert.equal(stdout, '1 GPUs, on the host 0, sum 99990000, 0 wrong\n', stderr);
+  // Names that are wider than their column.
+  assert.match(stderr, /\n {2}__omp_offloading_\w+_main_l\d+ [0-9.]+ ms, /);
+});
+
 test('a program with 64 threads, no memory and no files left gets statuses, and may end at any time', () => {
   const { status, stdout, stderr } = exec('--timeout=60', program, code, 'burden');
   assert.equal(stdout, '0 wrong\n', stderr);

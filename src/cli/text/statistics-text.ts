@@ -2,7 +2,8 @@ import { type DispatchStatistics, instructionCounts, tierShares } from '../../de
 import type { ProgramStatistics } from '../../loader/index.ts';
 
 const NAME_WIDTH = 28;
-export const statisticsRow = (name: string, ...parts: string[]) => `  ${name.padEnd(NAME_WIDTH)}${parts.join(', ')}`;
+export const statisticsRow = (name: string, ...parts: string[]) =>
+  `  ${name.padEnd(NAME_WIDTH - 1)} ${parts.join(', ')}`;
 const milliseconds = (value: number) => `${value.toFixed(value < 10 ? 3 : 1)} ms`;
 
 interface KernelRow {
