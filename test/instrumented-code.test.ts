@@ -43,3 +43,17 @@ for (const file of CHOSEN) {
   });
 }
 assert.ok(CHOSEN.length > 20, `${CHOSEN.length} of ${FILES.length} files`);
+
+test('calls are known in code that a tool was put into as they were before', async () => {
+  const file = 'examples/link/filters.gfx90a.co';
+  const before = readFileSync(path.join(ROOT, file));
+  const knownIn = (bytes: Uint8Array): string[] =>
+    liftCodeObject(parseCodeObject(bytes, file)).sites.map(
+      ({ function: { name }, callees, how }) => `${name}: ${callees.map((callee) => callee.name)} ${how}`,
+    );
+  assert.deepEqual(knownIn(before), ['soften:  unresolved', 'digits: digits table']);
+  for (const name of TOOLS) {
+    const { bytes } = instrumentImage({ bytes: before, name: file }, [await chooseTool(name)]);
+    assert.deepEqual(knownIn(bytes).sort(), knownIn(before).sort(), name);
+  }
+});

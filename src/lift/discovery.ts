@@ -372,7 +372,6 @@ export class Discovery {
     const address = control === 'jump' || control === 'call' ? addressRegisters(instruction, state) : undefined;
     if (this.#image.isRelocated(offset, sizeBytes) || !(isScalar(instruction) || namesLanes(step))) {
       forgetResults(step, state);
-      if (isScalar(instruction)) state.scc = undefined;
       return { address, jumpTarget: undefined };
     }
     const context = {

@@ -216,12 +216,13 @@ function namedBy(instruction: Instruction): NamedOperands {
 /** The VGPRs that operands say are written, by number. */
 export const writtenVectors = (instruction: Instruction): readonly number[] => namedBy(instruction).writtenVectors;
 
-/** Registers that `step` writes become unknown. */
+/** Registers that `step` writes become unknown, and SCC where it may be written. */
 export function forgetResults(step: AmdgpuStep, state: ScalarState): void {
   const { implicitWrites } = factsOf(step);
   // M0 chooses registers, or the operands of the row do not tell.
-  const { writesAnyOf } = step.effects;
+  const { writesAnyOf, writesState } = step.effects;
   const { writtenScalars, writtenVectors } = namedBy(step.instruction);
+  if (!step.meaning || writesState.has('scc')) state.scc = undefined;
   for (const register of implicitWrites) state.registers[register] = undefined;
   if (writesAnyOf.size > 0) state.forgetFiles(writesAnyOf);
   for (const { first, end } of writtenScalars) state.forget(first, end);
@@ -236,7 +237,6 @@ export function evaluateUniform(step: AmdgpuStep, state: ScalarState, context: S
   const { instruction, meaning, effects } = step;
   if (!meaning || effects.writesAnyOf.size > 0) {
     forgetResults(step, state);
-    state.scc = undefined;
     return undefined;
   }
   return new Evaluation(instruction, state, context).run(meaning);
