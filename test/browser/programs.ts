@@ -128,7 +128,7 @@ export const PROGRAMS = {
 
   async timeLimit() {
     try {
-      return await run('checks/infinite-loop.gfx90a.co', ['x'], { timeoutMs: 300 });
+      return await run('checks/infinite-loop.gfx90a.co', ['x'], { timeoutMs: 3000 });
     } catch (error) {
       return String(error);
     }
