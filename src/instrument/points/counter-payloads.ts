@@ -33,64 +33,75 @@ export interface LaneCounter {
   readonly isPaired: boolean;
 }
 
-/** Sets a counter that is 0 and is come by once, or adds to one of 64 bits. */
-export const scalarHook = ({ first, dwords }: ScalarCounter, amount: Amount): PointHook =>
-  hookChanging([{ file: 'scalar', first, dwords }], (b) => {
-    if (dwords === 1) countOnce(b, amount, first);
-    else countAgain(b, amount, first);
-  });
+/** What counts at points of one code object; where the same counts in the same registers, it has one code. */
+export class CounterHooks {
+  readonly #known = new Map<string, PointHook>();
 
-/** As `scalarHook`, for a counter in a lane; `scratch`: two SGPRs. */
-export function rowHook(
-  { row, lane, dwords }: { readonly row: number; readonly lane: number; readonly dwords: 1 | 2 },
-  amount: Amount,
-  scratch: number,
-): PointHook {
-  const ranges: PhysicalRange[] = [
-    { file: 'vector', first: row, dwords },
-    { file: 'scalar', first: scratch, dwords: 2 },
-  ];
-  return hookChanging(ranges, (b) => {
-    const registers = [0, 1].slice(0, dwords);
-    if (dwords === 1 && amount === 'waves') {
-      b.emit`v_writelane_b32 v${row}, 1, ${lane}`;
-      return;
-    }
-    if (dwords === 1) countOnce(b, amount, scratch);
-    else {
-      for (const i of registers) b.emit`v_readlane_b32 s${scratch + i}, v${row + i}, ${lane}`;
-      countAgain(b, amount, scratch);
-    }
-    for (const i of registers) b.emit`v_writelane_b32 v${row + i}, s${scratch + i}, ${lane}`;
-  });
-}
+  /** Sets a counter that is 0 and is come by once, or adds to one of 64 bits. */
+  scalar({ first, dwords }: ScalarCounter, amount: Amount): PointHook {
+    return this.#changing(`scalar ${first} ${dwords} ${amount}`, [{ file: 'scalar', first, dwords }], (b) => {
+      if (dwords === 1) countOnce(b, amount, first);
+      else countAgain(b, amount, first);
+    });
+  }
 
-/** Each lane that is on adds 1 to two registers; carries are left in two scalar ones. */
-export function laneHook(first: number, carry: number): PointHook {
-  const ranges: PhysicalRange[] = [
-    { file: 'vector', first, dwords: 2 },
-    { file: 'scalar', first: carry, dwords: 2 },
-  ];
-  return hookChanging(ranges, (b) => {
-    const [low, high] = [`v${first}`, `v${first + 1}`];
-    const mask = b.maskDwords === 1 ? `s${carry}` : `s[${carry}:${carry + 1}]`;
-    if (b.code.target.addsToWideFactors) {
-      b.emit`v_mad_u64_u32 v[${first}:${first + 1}], ${mask}, 1, 1, v[${first}:${first + 1}]`;
-      return;
-    }
-    b.emit`v_add_co_u32_e64 ${low}, ${mask}, ${low}, 1`;
-    b.emit`v_addc_co_u32_e64 ${high}, ${mask}, ${high}, 0, ${mask}`;
-  });
-}
+  /** The same for a counter in a lane; `scratch`: two SGPRs. */
+  inLane(
+    { row, lane, dwords }: { readonly row: number; readonly lane: number; readonly dwords: 1 | 2 },
+    amount: Amount,
+    scratch: number,
+  ): PointHook {
+    const ranges: PhysicalRange[] = [
+      { file: 'vector', first: row, dwords },
+      { file: 'scalar', first: scratch, dwords: 2 },
+    ];
+    return this.#changing(`lane ${row} ${lane} ${dwords} ${amount} ${scratch}`, ranges, (b) => {
+      const registers = [0, 1].slice(0, dwords);
+      if (dwords === 1 && amount === 'waves') {
+        b.emit`v_writelane_b32 v${row}, 1, ${lane}`;
+        return;
+      }
+      if (dwords === 1) countOnce(b, amount, scratch);
+      else {
+        for (const i of registers) b.emit`v_readlane_b32 s${scratch + i}, v${row + i}, ${lane}`;
+        countAgain(b, amount, scratch);
+      }
+      for (const i of registers) b.emit`v_writelane_b32 v${row + i}, s${scratch + i}, ${lane}`;
+    });
+  }
 
-function hookChanging(ranges: readonly PhysicalRange[], emit: (b: PayloadBuilder) => void): PointHook {
-  const code = (...[context]: Parameters<PointHook['codes'][number]>): readonly Payload[] => {
-    const b = new PayloadBuilder(context);
-    for (const range of ranges) b.changes(range);
-    emit(b);
-    return [b.payload()];
-  };
-  return { codes: [code], literals: [], isRequired: true, isResident: true };
+  /** Each lane that is on adds 1 to two registers; carries are left in two scalar ones. */
+  inAllLanes(first: number, carry: number): PointHook {
+    const ranges: PhysicalRange[] = [
+      { file: 'vector', first, dwords: 2 },
+      { file: 'scalar', first: carry, dwords: 2 },
+    ];
+    return this.#changing(`lanes ${first} ${carry}`, ranges, (b) => {
+      const [low, high] = [`v${first}`, `v${first + 1}`];
+      const mask = b.maskDwords === 1 ? `s${carry}` : `s[${carry}:${carry + 1}]`;
+      if (b.code.target.addsToWideFactors) {
+        b.emit`v_mad_u64_u32 v[${first}:${first + 1}], ${mask}, 1, 1, v[${first}:${first + 1}]`;
+        return;
+      }
+      b.emit`v_add_co_u32_e64 ${low}, ${mask}, ${low}, 1`;
+      b.emit`v_addc_co_u32_e64 ${high}, ${mask}, ${high}, 0, ${mask}`;
+    });
+  }
+
+  #changing(key: string, ranges: readonly PhysicalRange[], emit: (b: PayloadBuilder) => void): PointHook {
+    let hook = this.#known.get(key);
+    if (!hook) {
+      const code = (...[context]: Parameters<PointHook['codes'][number]>): readonly Payload[] => {
+        const b = new PayloadBuilder(context);
+        for (const range of ranges) b.changes(range);
+        emit(b);
+        return [b.payload()];
+      };
+      hook = { codes: [code], literals: [], isRequired: true, isResident: true };
+      this.#known.set(key, hook);
+    }
+    return hook;
+  }
 }
 
 function countOnce(b: PayloadBuilder, amount: Amount, register: number): void {

@@ -8,7 +8,7 @@ import type { HookMeaning, PointHook } from '../tool/hook.ts';
 import type { PairedCounter, ResidentCounter, Residents } from '../tool/residents.ts';
 import type { ToolFunction } from '../tool/tool-function.ts';
 import { COUNTER_BYTES, type Counters, readCounters, type VariableMemory } from '../tool/variables.ts';
-import { flushHook, type LaneCounter, type LaneRow, laneHook, rowHook, scalarHook } from './counter-payloads.ts';
+import { type CounterHooks, flushHook, type LaneCounter, type LaneRow } from './counter-payloads.ts';
 import type { PersistentRegisters } from './persistent-registers.ts';
 
 /** Those of kernels that share functions. */
@@ -16,6 +16,7 @@ export class ResidentCounters implements Residents {
   readonly #registers: PersistentRegisters;
   readonly #place: Pick<Counters, 'name' | 'symbol'>;
   readonly #waveSize: number;
+  readonly #hooks: CounterHooks;
   /** As many counters as a wave has lanes, each in a lane of two VGPRs or on its way there. */
   readonly #rows: LaneRow[] = [];
   readonly #vectors: LaneCounter[] = [];
@@ -23,7 +24,13 @@ export class ResidentCounters implements Residents {
   #scratch: number | undefined;
 
   /** `place`: the variable that it all is added to. */
-  constructor(registers: PersistentRegisters, place: Pick<Counters, 'name' | 'symbol'>, waveSize: number) {
+  constructor(
+    registers: PersistentRegisters,
+    place: Pick<Counters, 'name' | 'symbol'>,
+    waveSize: number,
+    hooks: CounterHooks,
+  ) {
+    this.#hooks = hooks;
     this.#registers = registers;
     this.#place = place;
     this.#waveSize = waveSize;
@@ -100,7 +107,7 @@ export class ResidentCounters implements Residents {
     const counter = { first, dwords };
     const lane = row.slots.push(counter) - 1;
     const meaning = this.#meaningOf(row, lane, amount);
-    return { hook: { ...scalarHook(counter, amount), meaning }, ...this.#reader(row, lane) };
+    return { hook: { ...this.#hooks.scalar(counter, amount), meaning }, ...this.#reader(row, lane) };
   }
 
   #inLane(amount: Amount, dwords: 1 | 2): ResidentCounter | undefined {
@@ -108,7 +115,7 @@ export class ResidentCounters implements Residents {
     if (row.first === undefined) return undefined;
     const lane = row.slots.push('lane') - 1;
     const meaning = this.#meaningOf(row, lane, amount);
-    const hook = rowHook({ row: row.first, lane, dwords }, amount, this.#scratch!);
+    const hook = this.#hooks.inLane({ row: row.first, lane, dwords }, amount, this.#scratch!);
     return { hook: { ...hook, meaning }, ...this.#reader(row, lane) };
   }
 
@@ -126,7 +133,7 @@ export class ResidentCounters implements Residents {
     const { symbol } = this.#place;
     const meaning: HookMeaning = { symbol, index: lanes, amount: 'lanes' };
     return {
-      hook: { ...laneHook(first, this.#scratch), meaning },
+      hook: { ...this.#hooks.inAllLanes(first, this.#scratch), meaning },
       read: (memory) => this.#read(memory, lanes()),
       waves: { read: (memory) => this.#read(memory, waves()), meaning: { symbol, index: waves, amount: 'waves' } },
     };

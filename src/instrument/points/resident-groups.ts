@@ -4,17 +4,20 @@ import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { Insertions } from '../tool/insertions.ts';
 import { endOf, lastOf, type ToolFunction } from '../tool/tool-function.ts';
 import type { Counters } from '../tool/variables.ts';
+import { CounterHooks } from './counter-payloads.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
 import type { PersistentRegisters } from './persistent-registers.ts';
 import type { RegisterPlans } from './register-plans.ts';
 import { ResidentCounters } from './resident-counters.ts';
 
 export class ResidentGroups {
-  readonly #lifted: LiftedCode;
   readonly #plans: RegisterPlans;
   readonly #prefix: string;
   readonly #groups = new Map<PersistentRegisters, ResidentCounters | undefined>();
-
+  readonly #kernels: ReadonlyMap<PersistentRegisters | undefined, readonly KernelRegisters[]>;
+  /** The functions that a kernel's descriptor enters. */
+  readonly #roots = new Map<KernelRegisters['kernel'], LiftedFunction[]>();
+  readonly #hooks = new CounterHooks();
   readonly #isWithout: (lifted: LiftedFunction) => boolean;
 
   /**
@@ -27,10 +30,12 @@ export class ResidentGroups {
     prefix: string,
     isWithout: (lifted: LiftedFunction) => boolean,
   ) {
-    this.#lifted = lifted;
     this.#plans = plans;
     this.#prefix = prefix;
     this.#isWithout = isWithout;
+    this.#kernels = Map.groupBy(plans.kernels, (own) => plans.persistentOfKernel(own));
+    for (const { kernel } of plans.kernels) this.#roots.set(kernel, []);
+    for (const each of lifted.functions) for (const kernel of each.kernels) this.#roots.get(kernel)?.push(each);
   }
 
   of(lifted: LiftedFunction): ResidentCounters | undefined {
@@ -39,17 +44,18 @@ export class ResidentGroups {
     if (!this.#groups.has(registers)) {
       const name = `registers${this.#groups.size}`;
       const place = { name, symbol: `${this.#prefix}${name}` };
-      const kernels = this.#plans.kernels.filter((own) => this.#plans.persistentOfKernel(own) === registers);
-      const isKnown = kernels.every((own) => this.#isKnown(own));
-      this.#groups.set(registers, isKnown ? new ResidentCounters(registers, place, lifted.waveSize) : undefined);
+      const isKnown = this.#kernels.get(registers)!.every((own) => this.#isKnown(own));
+      this.#groups.set(
+        registers,
+        isKnown ? new ResidentCounters(registers, place, lifted.waveSize, this.#hooks) : undefined,
+      );
     }
     return this.#groups.get(registers);
   }
 
   /** Whether all of its code is known, and where it begins. */
   #isKnown({ kernel }: KernelRegisters): boolean {
-    const roots = this.#lifted.functions.filter(({ kernels }) => kernels.includes(kernel));
-    const reached = roots.map((root) => root.reaches());
+    const reached = this.#roots.get(kernel)!.map((root) => root.reaches());
     const isComplete = reached.every((each) => each.isComplete);
     const inside = reached.flatMap(({ functions }) => [...functions]);
     const isPlain = kernel.descriptor.kernargPreload.lengthDwords === 0;

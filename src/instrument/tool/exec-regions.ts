@@ -17,8 +17,19 @@ export interface ExecRegion {
 export const writesExec = ({ step: { effects } }: ToolInstruction): boolean =>
   effects.writesState.has('exec') || effects.writesAnyOf.has('scalar');
 
+const known = new WeakMap<ToolBlock, readonly ExecRegion[]>();
+
 /** An instruction that writes EXEC is the last one of its region: it ran with the lanes before. */
 export function execRegions(block: ToolBlock): readonly ExecRegion[] {
+  let regions = known.get(block);
+  if (!regions) {
+    regions = regionsOf(block);
+    known.set(block, regions);
+  }
+  return regions;
+}
+
+function regionsOf(block: ToolBlock): readonly ExecRegion[] {
   const regions: ToolInstruction[][] = [[]];
   for (const instruction of block.instructions) {
     regions.at(-1)!.push(instruction);
