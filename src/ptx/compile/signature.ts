@@ -36,7 +36,7 @@ export const ACTIVATION_OFFSET = 4;
 export const CALLER_FRAME_OFFSET = 8;
 export const CALL_HEADER_BYTES = 16;
 /** Results and parameters of a function at most. */
-const MAX_PARAMETERS_BYTES = 32_768;
+const MAX_PARAMETERS_BYTES = 2 ** 17;
 
 /** A result or parameter, by its offset in the frame of the function. */
 export interface ParameterSlot {
