@@ -22,12 +22,16 @@ export const SERVER = ['valkey-server', 'redis-server'].find((each) => spawnSync
 export const example = (name: string): string => path.join(ROOT, 'examples', name);
 
 /** Waits until something is so. */
-export async function until<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const endMs = performance.now() + PATIENCE_MS;
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  patienceMs = PATIENCE_MS,
+): Promise<NonNullable<T>> {
+  const endMs = performance.now() + patienceMs;
   for (;;) {
     const found = await look();
     if (found) return found as NonNullable<T>;
-    assert.ok(performance.now() < endMs, `${what} in ${PATIENCE_MS} ms`);
+    assert.ok(performance.now() < endMs, `${what} in ${patienceMs} ms`);
     await pause(POLL_MS);
   }
 }
@@ -134,8 +138,8 @@ export class Command {
   }
 
   /** The exit status, or the signal; what does not end is ended. */
-  async ended(): Promise<number | string> {
-    const timer = setTimeout(() => this.#child.kill('SIGKILL'), PATIENCE_MS);
+  async ended(patienceMs = PATIENCE_MS): Promise<number | string> {
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), patienceMs);
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'close');
     clearTimeout(timer);
     return this.#child.exitCode ?? this.#child.signalCode!;
@@ -238,4 +242,33 @@ export function burns(pid: number | undefined): boolean {
   const TICKS_PER_S = 100;
   const fields = pid === undefined ? undefined : statOf(pid);
   return fields !== undefined && Number(fields[11]) + Number(fields[12]) > START_S * TICKS_PER_S;
+}
+
+const REQUIRED = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] === '1';
+export const FLEET_TEST = { skip: SERVER === undefined && !REQUIRED, timeout: 120_000 };
+
+export const HELLO = example('hello/hello.gfx90a.co');
+export const EXITS = example('checks/exit-early.gfx90a.co');
+
+/** Cases of which every fifth fails. */
+export const mixed = (count: number) =>
+  Array.from({ length: count }, (_, i) => ({
+    ...{ image: i % 5 === 4 ? EXITS : HELLO, name: `case ${String(i).padStart(3, '0')}`, args: [`${i}`] },
+  }));
+
+export const doneJobs = (server: Server) => server.client.zcard('ww:ww-c:completed');
+
+/** How often workers began a job, over all that are done. */
+export async function beginnings(server: Server): Promise<number> {
+  const ids = await server.client.zrange('ww:ww-c:completed', '0', '-1');
+  const counts = await Promise.all(ids.map((id) => server.client.hget(`ww:ww-c:${id}`, 'ats')));
+  return counts.reduce((sum, count) => sum + Number(count), 0);
+}
+
+/** Nothing is lost or doubled, and so many came to what they should. */
+export async function expectWhole(report: string, outcomes: Readonly<Record<string, number>>) {
+  const found = await tally(report);
+  assert.deepEqual([found.lost, found.doubled, found.isWhole], [0, 0, true]);
+  assert.deepEqual(found.outcomes, outcomes);
+  return found;
 }

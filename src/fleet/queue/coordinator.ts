@@ -82,35 +82,35 @@ export class Coordinator {
       await this.#collect(counts);
       await this.#checkLoss(counts);
       await onLook(counts);
-      if (this.#open.size > 0) await pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      if (this.#open.size > 0 && !this.#canSubmit) await pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
     }
     return 'done';
   }
 
-  /** Submits while few cases wait. */
+  get #canSubmit(): boolean {
+    return this.#toSubmit.length > 0 && this.#waitingCases < MAX_WAITING_CASES;
+  }
+
+  /** Some jobs; what is there already gives its verdicts while the rest is still submitted. */
   async #submit(): Promise<void> {
-    const { connection, record, signal } = this.#options;
-    const queue = connection.queue(record.name);
-    while (this.#toSubmit.length > 0 && this.#waitingCases < MAX_WAITING_CASES && !signal.aborted) {
-      const chunk = this.#toSubmit.slice(0, CHUNK).filter(({ id }) => this.#open.has(id));
-      try {
-        const entries = [];
-        for (const job of chunk) entries.push(await this.#entryOf(job));
-        await connection.ask(queue.addBulk(entries));
-      } catch (error) {
-        if (!isOutOfMemory(error)) throw error;
-        await this.#waitForMemory();
-        return;
-      }
-      this.#fullSinceMs = undefined;
-      this.#toSubmit.splice(0, CHUNK);
-      for (const { id, cases } of chunk) {
-        this.#inQueue.add(id);
-        this.#waiting.add(id);
-        this.#waitingCases += cases.length;
-      }
-      // What is there already gives its verdicts while the rest is still submitted.
-      if (this.#toSubmit.length % (CHUNK * 10) === 0) return;
+    const { connection, record } = this.#options;
+    if (!this.#canSubmit) return;
+    const chunk = this.#toSubmit.slice(0, CHUNK).filter(({ id }) => this.#open.has(id));
+    try {
+      const entries = [];
+      for (const job of chunk) entries.push(await this.#entryOf(job));
+      await connection.ask(connection.queue(record.name).addBulk(entries));
+    } catch (error) {
+      if (!isOutOfMemory(error)) throw error;
+      await this.#waitForMemory();
+      return;
+    }
+    this.#fullSinceMs = undefined;
+    this.#toSubmit.splice(0, CHUNK);
+    for (const { id, cases } of chunk) {
+      this.#inQueue.add(id);
+      this.#waiting.add(id);
+      this.#waitingCases += cases.length;
     }
   }
 

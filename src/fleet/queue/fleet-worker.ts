@@ -42,7 +42,7 @@ export interface FleetWorkerOptions {
   readonly onNews: (text: string) => void;
 }
 
-const LOOK_MS = 1000;
+const LOOK_MS = 500;
 const MAX_STALLED = 2;
 const STALLED_PART = 3;
 const MAX_SAID = 20;
