@@ -14,7 +14,7 @@ import type { Verdict } from '../../src/fleet/verdict.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../..');
 const LAUNCHER = path.join(ROOT, 'bin/wavewright.js');
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 100_000;
 const POLL_MS = 20;
 
 export const SERVER = ['valkey-server', 'redis-server'].find((each) => spawnSync(each, ['--version']).status === 0);
@@ -245,7 +245,7 @@ export function burns(pid: number | undefined): boolean {
 }
 
 const REQUIRED = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] === '1';
-export const FLEET_TEST = { skip: SERVER === undefined && !REQUIRED, timeout: 120_000 };
+export const FLEET_TEST = { skip: SERVER === undefined && !REQUIRED, timeout: 300_000 };
 
 export const HELLO = example('hello/hello.gfx90a.co');
 export const EXITS = example('checks/exit-early.gfx90a.co');
