@@ -24,6 +24,7 @@ const FAMILIES = {
   'dispatch-events': { counts: {}, data: ['dispatch-events'] },
   counters: { counts: { countsClasses: true }, data: ['dispatch-events', 'counters'] },
   'instruction-counts': { counts: { countsPcs: true }, data: ['dispatch-events', 'instruction-counts'] },
+  'executable-traces': { counts: { tracesWaves: true }, data: ['dispatch-events', 'executable-traces'] },
   'access-counts': { counts: { countsAccesses: true }, data: ['dispatch-events', 'instruction-counts'] },
 } as const;
 
@@ -33,7 +34,8 @@ function runnerOf({ counts, data }: (typeof FAMILIES)[keyof typeof FAMILIES]): K
   const sink = new ProfileFileSink({ append: () => {}, restart: () => {} });
   const reader = 'countsClasses' in counts ? undefined : instructionReader(PROCESSOR, true);
   const counters = dispatchCounters({ classes: 'countsClasses' in counts, instructions: false, accesses: false });
-  const options = { device, sink, data, counters, now: () => performance.now() };
+  const tracesWaves = 'tracesWaves' in counts;
+  const options = { device, sink, data, counters, tracesWaves, now: () => performance.now() };
   return new KernelRunner(device, new PacketProfile({ ...options, instructions: reader }));
 }
 

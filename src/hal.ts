@@ -11,6 +11,12 @@ export type { BundleTarget } from './profile/format/bundle.ts';
 export * as profileRecords from './profile/format/records.ts';
 export { Profile } from './profile/profile.ts';
 export { ProfileFileSink } from './profile/session-file.ts';
+export {
+  TracedDispatch,
+  type TracedExecution,
+  type TracedInstruction,
+  tracedDispatches,
+} from './profile/traced-dispatches.ts';
 export { jsonLinesOf as replayJsonLines, textLinesOf as replayTextLines } from './replay/dump/dump.ts';
 export type { ExecutableRequest, Substitute } from './replay/execute/executables.ts';
 export { executeReplay } from './replay/execute/executor.ts';

@@ -1,4 +1,5 @@
 /** What dispatches did, and sums of it. */
+import type { WaveTrace } from '../base/wave-trace.ts';
 
 /**
  * Wave-instructions by what ran them: reference executor, handlers (T0), compiled regions (T1), loops
@@ -45,6 +46,8 @@ export interface DispatchStatistics {
   readonly classes?: InstructionCounts;
   /** Absent where the device does not count them. What an access to memory stopped was not executed. */
   readonly pcCounts?: PcCounts;
+  /** Of one dispatch, which is over, where the device traces its waves. */
+  readonly trace?: WaveTrace;
   readonly workgroups: number;
   readonly waves: number;
 }

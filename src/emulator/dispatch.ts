@@ -2,6 +2,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { CodeCache } from './code/code-cache.ts';
 import { addExecutions, type Executions } from './code/pc-counter.ts';
+import type { DispatchTrace } from './code/wave-tracer.ts';
 import { type EmulatorFault, WaveFault } from './machine/faults.ts';
 import { Grid, type Launch } from './machine/launch.ts';
 import { type ReportingCore, reportFault } from './schedule/fault-report.ts';
@@ -76,6 +77,11 @@ export class EmulatorDispatch {
       for (const [offset, count] of counts) addExecutions(sum, offset, count);
     }
     return sum;
+  }
+
+  /** What its waves executed, where that is traced; complete when it is over. */
+  get trace(): DispatchTrace | undefined {
+    return this.#scheduler.trace;
   }
 
   get waves(): number {

@@ -68,8 +68,8 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     const coreOptions = isWatched ? { ...options, executor: watchedExecutor(options) } : options;
     super({ frontEnd, executors: EXECUTORS, watch }, coreOptions, state, memory, { now, origin });
     memory.onCodeGone = () => this.#forgetCode();
-    // What looks at steps is on this thread.
-    const workers = isWatched ? 0 : (options.workers ?? options.threads?.parallelism ?? 1) - 1;
+    // What looks at steps is on this thread, and so are traces.
+    const workers = isWatched || options.tracesWaves ? 0 : (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {
       this.workers = new WorkerPool(
         { state, memory },

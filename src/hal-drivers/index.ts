@@ -38,6 +38,8 @@ export interface EmulatedAgentsOptions {
   readonly countsEachInstruction?: boolean;
   /** As `countsEachInstruction`, and what lanes access, which makes accesses many times slower. */
   readonly countsEachAccess?: boolean;
+  /** Traces what each wave executes, for `executable-traces`; implies `countsEachInstruction`. */
+  readonly tracesWaves?: boolean;
   /** By which GPUs go, as `createEmulatedDevice` takes it. */
   readonly now?: HostClock;
   /** For compressed bundles. */
@@ -57,7 +59,8 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
     decompress,
     countsInstructions = false,
     countsEachAccess = false,
-    countsEachInstruction = countsEachAccess,
+    tracesWaves = false,
+    countsEachInstruction = countsEachAccess || tracesWaves,
   } = options;
   return {
     ...(decompress !== undefined && { decompress }),
@@ -80,12 +83,14 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
             accesses: countsEachAccess,
           }),
           ...(countsEachInstruction && { instructions: instructionReader(processor, countsEachAccess) }),
+          ...(tracesWaves && { tracesWaves }),
           open: () =>
             createEmulatedDevice({
               ...settings,
               countsClasses: countsInstructions,
               countsPcs: countsEachInstruction,
               countsAccesses: countsEachAccess,
+              tracesWaves,
               ...(threads !== undefined && { threads }),
               ...(workers !== undefined && { workers }),
               ...(now !== undefined && { now }),

@@ -20,7 +20,7 @@ interface FilePlace {
 }
 
 /** Code objects of an executable have numbers from 1 on, the same on each device. */
-function placeOf({ codeObjects }: KernelCode, pc: bigint): FilePlace {
+export function filePlaceOf({ codeObjects }: Pick<KernelCode, 'codeObjects'>, pc: bigint): FilePlace {
   const index = codeObjects.findIndex(({ address, sizeBytes }) => pc >= address && pc < address + BigInt(sizeBytes));
   return { codeObjectId: BigInt(index + 1), address: pc - (codeObjects[index]?.loadDelta ?? 0n) };
 }
@@ -43,7 +43,7 @@ export class InstructionRows {
     if (!this.#told.has(executableId)) this.#codeObjects(executableId, code.codeObjects);
     const told = this.#told.get(executableId)!;
     for (const [pc, { waves, lanes, taken, memory }] of [...byPc].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-      const place = placeOf(code, pc);
+      const place = filePlaceOf(code, pc);
       if (!told.has(keyOf(place))) this.#function(executableId, code, pc);
       this.#add(INSTRUCTION_COUNTS, {
         ...{ ...kernel, ...place, flags: INSTRUCTION_COUNT_FLAG.taken | (memory ? INSTRUCTION_COUNT_FLAG.memory : 0) },
@@ -69,19 +69,19 @@ export class InstructionRows {
     const told = this.#told.get(executableId)!;
     const instructions = code.functionAt(pc);
     for (const each of instructions) {
-      const place = placeOf(code, each.pc);
+      const place = filePlaceOf(code, each.pc);
       told.add(keyOf(place));
       const { text, sizeBytes, control, targetPc, className, source } = each;
       this.#add(INSTRUCTIONS, {
         ...{ executableId, ...place, text, sizeBytes, className },
         control: numberOf(INSTRUCTION_CONTROLS, control),
-        targetAddress: targetPc === undefined ? NO_ADDRESS : placeOf(code, targetPc).address,
+        targetAddress: targetPc === undefined ? NO_ADDRESS : filePlaceOf(code, targetPc).address,
         functionOffset: BigInt(each.function.offset),
         functionName: each.function.name,
         ...(source && { sourceFile: source.file, sourceLine: source.line, sourceColumn: source.column }),
       });
     }
-    told.add(keyOf(placeOf(code, pc)));
+    told.add(keyOf(filePlaceOf(code, pc)));
   }
 }
 

@@ -16,9 +16,9 @@ import {
   type ProfileSink,
   type QueueEvent,
 } from '../hal/index.ts';
+import { CHUNK_ORDER, DATA_OF } from './chunk-order.ts';
 import { commandOperations } from './command-operations.ts';
 import { type BundleTarget, BundleWriter } from './format/bundle.ts';
-import { INSTRUCTION_LAYOUTS } from './format/instruction-records.ts';
 import {
   COUNTER_SCOPES,
   DEPENDENCY_STRATEGIES,
@@ -27,6 +27,7 @@ import {
   numberOf,
   QUEUE_OPERATIONS,
   RELATIONSHIPS,
+  TRACE_FORMATS,
 } from './format/names.ts';
 import type { RecordLayout, RecordOf } from './format/record-layout.ts';
 import {
@@ -42,9 +43,9 @@ import {
   DISPATCH_EVENTS,
   DISPATCH_FLAG,
   EVENT_RELATIONSHIPS,
-  EXECUTABLE_CODE_OBJECTS,
   EXECUTABLE_EXPORTS,
   EXECUTABLE_FUNCTIONS,
+  EXECUTABLE_TRACES,
   EXECUTABLES,
   HOST_EXECUTION_EVENTS,
   HOST_EXECUTION_FLAG,
@@ -55,7 +56,8 @@ import {
   QUEUE_FLAG,
   QUEUES,
 } from './format/records.ts';
-import { InstructionRows } from './instruction-rows.ts';
+import { encodeTraceData } from './format/wave-trace-data.ts';
+import { filePlaceOf, InstructionRows } from './instruction-rows.ts';
 import { ThingIds } from './thing-ids.ts';
 
 const SESSION_ID = 1n;
@@ -87,39 +89,6 @@ const RELATIONSHIP_NAMES: Readonly<Record<string, string>> = {
   'queue_submission host_execution_event': 'queue_submission_host_execution_event',
   'queue_event host_execution_event': 'queue_event_host_execution_event',
 };
-
-/** What events name comes before them. */
-const CHUNK_ORDER: readonly RecordLayout[] = [
-  DEVICES,
-  QUEUES,
-  EXECUTABLES,
-  EXECUTABLE_EXPORTS,
-  EXECUTABLE_FUNCTIONS,
-  COMMAND_BUFFERS,
-  COMMAND_BUFFER_OPERATIONS,
-  COUNTER_SETS,
-  COUNTERS,
-  CLOCK_CORRELATIONS,
-  QUEUE_EVENTS,
-  QUEUE_DEVICE_EVENTS,
-  HOST_EXECUTION_EVENTS,
-  DISPATCH_EVENTS,
-  COUNTER_SAMPLES,
-  MEMORY_EVENT_RECORDS,
-  EVENT_RELATIONSHIPS,
-  EXECUTABLE_CODE_OBJECTS,
-  ...INSTRUCTION_LAYOUTS.values(),
-];
-
-/** What a session calls the records of a layout. */
-const DATA_OF: ReadonlyMap<RecordLayout, ProfileData> = new Map<RecordLayout, ProfileData>([
-  [QUEUE_EVENTS, 'queue-events'],
-  [HOST_EXECUTION_EVENTS, 'host-execution'],
-  [QUEUE_DEVICE_EVENTS, 'device-queue-events'],
-  [DISPATCH_EVENTS, 'dispatch-events'],
-  [MEMORY_EVENT_RECORDS, 'memory-events'],
-  [COUNTER_SAMPLES, 'counters'],
-]);
 
 const typeOf = ({ kind }: OperationInfo): number => numberOf(QUEUE_OPERATIONS, kind.replace('-', '_'));
 
@@ -164,6 +133,7 @@ export class ProfileFileSink implements ProfileSink {
   #lastSampleId = 0n;
   #lastCounterSampleId = 0n;
   #lastDispatch: { readonly operation: OperationInfo; readonly eventId: bigint } | undefined;
+  #lastTraceId = 0n;
   #lastRelationshipId = 0n;
   readonly #instructions = new InstructionRows((layout, record) => this.#add(layout, record));
   #rows: Rows = new Map();
@@ -291,6 +261,9 @@ export class ProfileFileSink implements ProfileSink {
         break;
       case 'counters':
         this.#counterSample(event);
+        break;
+      case 'executable-traces':
+        this.#trace(event);
         break;
       case 'instruction-counts':
         this.#instructions.kernel(event, this.#executables.of(event.entry.executable));
@@ -448,6 +421,26 @@ export class ProfileFileSink implements ProfileSink {
       endTick: endTicks,
       values: counts.map(BigInt),
     });
+  }
+
+  /** Told of behind its dispatch, as counters are; each trace has a chunk of its own. */
+  #trace({ operation, kernel, trace, codeObjects }: Event<'executable-traces'>): void {
+    const { entry, commandIndex, commands } = kernel;
+    const isTold = this.#lastDispatch?.operation === operation;
+    const place = this.#place(operation);
+    const record = {
+      format: numberOf(TRACE_FORMATS, 'wavewright_waves'),
+      traceId: ++this.#lastTraceId,
+      dispatchEventId: isTold ? this.#lastDispatch!.eventId : 0n,
+      submissionId: BigInt(operation.id),
+      commandBufferId: commands instanceof CommandBuffer ? this.#commandBuffers.of(commands) : 0n,
+      ...(commandIndex !== undefined && { commandIndex }),
+      executableId: this.#executables.of(entry.executable),
+      exportOrdinal: entry.ordinal,
+      ...place,
+      data: encodeTraceData(trace, (pc) => filePlaceOf({ codeObjects }, pc)),
+    };
+    this.#add(EXECUTABLE_TRACES, record, { ...place });
   }
 
   #memoryEvent({ kind, user, id, params, sizeBytes, timeMs }: Event<'memory-events'>): void {

@@ -111,6 +111,7 @@ async function deviceMaker(
     countsClasses = false,
     countsPcs = false,
     countsAccesses = false,
+    tracesWaves = false,
     memorySizeBytes = MAX_DEVICE_MEMORY_BYTES,
     findings,
   }: DeviceOptions,
@@ -121,7 +122,16 @@ async function deviceMaker(
     checkWaits: {},
     onMissedWait: ({ message }: { readonly message: string }) => findings.add(message),
   };
-  const how = { processor, countsClasses, countsPcs, countsAccesses, memorySizeBytes, ...threads, ...check };
+  const how = {
+    processor,
+    countsClasses,
+    countsPcs,
+    countsAccesses,
+    tracesWaves,
+    memorySizeBytes,
+    ...threads,
+    ...check,
+  };
   return (index) => createEmulatedDevice({ ...how, index });
 }
 

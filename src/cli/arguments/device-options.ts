@@ -13,6 +13,8 @@ export interface DeviceOptions {
   readonly countsPcs?: boolean;
   /** Whether it counts what lanes access, too. */
   readonly countsAccesses?: boolean;
+  /** Whether it traces waves. */
+  readonly tracesWaves?: boolean;
   /** What an emulated device checks, and who is told. */
   readonly findings?: Findings | undefined;
   /** A device that is open already, and is returned when it is the same. */

@@ -139,8 +139,8 @@ test('what is wrong is said', async () => {
   bytes.fill(0, 16, 24);
   writeFileSync(cut, bytes.subarray(0, bytes.length - 10));
   await failing(['profile', 'summary', cut], 3, /cut\.ireeprof: record \d+ at 0x[\da-f]+: /);
-  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=executable-traces');
-  assert.deepEqual([refused.status, /profiles have no executable-traces/.test(refused.stderr)], [4, true]);
+  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=device-metrics');
+  assert.deepEqual([refused.status, /profiles have no device-metrics/.test(refused.stderr)], [4, true]);
   const unknown = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=dispatches');
   assert.deepEqual([unknown.status, /no family 'dispatches'/.test(unknown.stderr)], [2, true]);
   const fileless = await run('--device_profiling_mode=queue-events');

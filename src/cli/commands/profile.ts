@@ -64,6 +64,10 @@ const REPORTS: Readonly<Record<string, MakeReport>> = {
     const { COUNTER_COLUMNS, counterRows } = await import('../../profile/reports/counter.ts');
     return { rows: counterRows(profile, filter, withSamples), columns: COUNTER_COLUMNS };
   },
+  att: async (profile, { filter }) => {
+    const { ATT_COLUMNS, attRows } = await import('../../profile/reports/att.ts');
+    return { rows: attRows(profile, filter), columns: ATT_COLUMNS };
+  },
   cat: async (profile) => ({ rows: (await import('../../profile/reports/cat.ts')).catRows(profile) }),
 };
 const VERBS = [...Object.keys(REPORTS), 'diff', 'export', 'html', 'record'];

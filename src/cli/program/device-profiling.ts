@@ -20,7 +20,7 @@ const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   counters: 'counters',
   'instruction-counts': 'instruction-counts',
   [ACCESS_COUNTS]: 'instruction-counts',
-  'executable-traces': undefined,
+  'executable-traces': 'executable-traces',
   'device-metrics': undefined,
   'command-region-events': undefined,
   'counter-ranges': undefined,
@@ -55,7 +55,7 @@ const profileFileOptions = (verbs: string, families: string) =>
     },
   }) as const;
 
-const KERNEL_FAMILIES = 'dispatch-events, counters, instruction-counts, access-counts';
+const KERNEL_FAMILIES = 'dispatch-events, counters, instruction-counts, access-counts, executable-traces';
 
 /** `verbs` as above. */
 export const deviceProfilingOptions = (verbs = '') =>
@@ -143,6 +143,7 @@ export function countedBy(options: ProfileFileOptions): CountedDetails {
   return {
     countsInstructions: data.includes('counters'),
     countsEachInstruction: data.includes('instruction-counts'),
+    tracesWaves: data.includes('executable-traces'),
     countsEachAccess: namesOf(options['device-profiling-mode']).includes(ACCESS_COUNTS),
   };
 }
@@ -199,7 +200,9 @@ export function familiesOf(text: string | undefined): ProfileData[] | undefined 
     }
     const data = MODES[family];
     if (data === undefined) throw new WavewrightError('UNSUPPORTED', `profiles have no ${family}`);
-    return data === 'always' ? [] : [data];
+    if (data === 'always') return [];
+    // Traces name instructions, whose text stands beside their counts.
+    return data === 'executable-traces' ? [data, 'instruction-counts' as const] : [data];
   });
   return [...new Set(found)];
 }

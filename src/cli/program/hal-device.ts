@@ -35,7 +35,10 @@ export interface HalDeviceOptions {
 }
 
 /** What emulated GPUs count of kernels besides what is always there. */
-export type CountedDetails = Pick<HalOptions, 'countsInstructions' | 'countsEachInstruction' | 'countsEachAccess'>;
+export type CountedDetails = Pick<
+  HalOptions,
+  'countsInstructions' | 'countsEachInstruction' | 'countsEachAccess' | 'tracesWaves'
+>;
 
 /** A registry with all drivers; `processor`: of emulated GPUs whose URI names none. */
 export async function openHal(

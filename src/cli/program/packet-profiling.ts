@@ -9,12 +9,13 @@ import { countedBy, familiesOf, type ProfileFileOptions } from './device-profili
 /** What a device counts for a profile. */
 export function countsForProfile(
   options: ProfileFileOptions,
-): Pick<DeviceOptions, 'countsClasses' | 'countsPcs' | 'countsAccesses'> {
-  const { countsInstructions, countsEachInstruction, countsEachAccess } = countedBy(options);
+): Pick<DeviceOptions, 'countsClasses' | 'countsPcs' | 'countsAccesses' | 'tracesWaves'> {
+  const { countsInstructions, countsEachInstruction, countsEachAccess, tracesWaves } = countedBy(options);
   return {
     ...(countsInstructions && { countsClasses: true }),
     ...(countsEachInstruction && { countsPcs: true }),
     ...(countsEachAccess && { countsAccesses: true }),
+    ...(tracesWaves && { tracesWaves: true }),
   };
 }
 
@@ -51,13 +52,18 @@ async function packetProfileMaker(
       import('../../profile/session-file.ts'),
       import('../process/bundle-file.ts'),
     ]);
-  const { countsInstructions = false, countsEachInstruction = false, countsEachAccess = false } = countedBy(options);
+  const {
+    countsInstructions = false,
+    countsEachInstruction = false,
+    countsEachAccess = false,
+    tracesWaves = false,
+  } = countedBy(options);
   const bundle = resources.use(new BundleFile(file));
   return (device) =>
     new PacketProfile({
       device,
       sink: new ProfileFileSink(bundle),
-      ...{ data, counterNames, kernels },
+      ...{ data, counterNames, kernels, tracesWaves },
       counters: dispatchCounters({
         classes: countsInstructions,
         instructions: countsEachInstruction,

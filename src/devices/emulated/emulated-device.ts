@@ -176,12 +176,13 @@ class EmulatedDispatch implements Dispatch {
   }
 
   get statistics(): DispatchStatistics {
-    const { instructions, tiers, classes, workgroups, waves, pcCounts } = this.#inner;
+    const { instructions, tiers, classes, workgroups, waves, pcCounts, trace, state } = this.#inner;
     const { memory } = this.#emulator;
     const pcs = pcCounts && new Map(Array.from(pcCounts, ([offset, count]) => [memory.address(offset), count]));
     return {
       ...{ instructions, tiers: { ...tiers }, ...(classes && { classes }), ...(pcs && { pcCounts: pcs }) },
       ...{ workgroups, waves },
+      ...(trace && state !== 'running' && { trace: trace.trace((offset) => memory.address(offset)) }),
     };
   }
 

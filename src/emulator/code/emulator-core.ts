@@ -9,13 +9,14 @@ import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { AccessCounter } from '../machine/access-counter.ts';
 import { WaveFault } from '../machine/faults.ts';
 import { HostWork } from '../machine/host-work.ts';
-import { MAX_CLASSES } from '../machine/layout.ts';
+import { MAX_CLASSES, WAVE_MODE } from '../machine/layout.ts';
 import type { Memories, SharedMemory } from '../machine/memory.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 import { CodeCache } from './code-cache.ts';
 import type { FrontEnd } from './front-end.ts';
 import { PcCounter } from './pc-counter.ts';
 import type { Watch } from './watch.ts';
+import { WaveTracer } from './wave-tracer.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
@@ -103,6 +104,11 @@ export interface CoreOptions {
    * many times slower.
    */
   readonly countsAccesses?: boolean;
+  /**
+   * Default false. True: as `countsPcs`, and dispatches have a trace of what each wave executed, in order.
+   * Loops are not compiled as a whole (T2) then, and there are no workers.
+   */
+  readonly tracesWaves?: boolean;
 }
 
 /** `now` is the time of this thread; the device's clock is 0 at `origin`. */
@@ -131,6 +137,8 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly countsClasses: boolean;
   /** Where executions are counted by pc. */
   readonly pcCounter: PcCounter | undefined;
+  /** What traces waves. */
+  readonly tracer: WaveTracer | undefined;
   readonly watch: Watch | undefined;
   /** What decoding and compiling took. */
   readonly work = new HostWork();
@@ -164,17 +172,18 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.countsClasses = options.countsClasses ?? false;
     this.now = now;
     this.#origin = origin;
-    if (options.countsPcs || options.countsAccesses) {
+    if (options.countsPcs || options.countsAccesses || options.tracesWaves) {
       const accesses = options.countsAccesses ? accessCounter(frontEnd) : undefined;
       this.pcCounter = new PcCounter(state, (sizeBytes) => this.work.allocate(sizeBytes), accesses);
     }
+    if (options.tracesWaves) this.tracer = new WaveTracer(state, (wave, offset) => this.#sizeAt(wave, offset));
     const name = options.executor ?? 'jit';
     const kind = executors[name];
     this.#executorKind = kind;
     // What compiles nothing has no threshold, whatever the options say; one of 0 is a threshold.
     this.#compileThreshold =
       kind.compileThreshold === undefined ? undefined : (options.compileThreshold ?? kind.compileThreshold);
-    this.vertical = options.vertical ?? 'auto';
+    this.vertical = options.tracesWaves ? 'never' : (options.vertical ?? 'auto');
   }
 
   /** What runs the waves of this size. */
@@ -209,11 +218,18 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
         countsClasses: this.countsClasses,
         countsPcs: this.pcCounter !== undefined,
         accesses: this.pcCounter?.accesses,
+        traceRun: this.tracer?.run,
       };
       table = new HandlerTable(this, this.spaces(waveSize), fault, options, this.work);
       this.#handlers.set(waveSize, table);
     }
     return table;
+  }
+
+  /** Bytes of the instruction at an offset that a wave came to. */
+  #sizeAt(wave: number, offset: number): number {
+    const waveSize = this.tracer!.waveSizeOf(wave);
+    return this.codeCache(waveSize, this.state.view.getUint32(wave + WAVE_MODE, true)).stepAt(offset)?.sizeBytes ?? 4;
   }
 
   /** Decoded code for a wave size and MODE. */

@@ -9,7 +9,7 @@ import { probeHost, softImports } from '../lowering/host.ts';
 import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { type EmissionOptions, type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
-import { emitPcCount } from '../lowering/pc-counts.ts';
+import { emitPcCount, emitTracedRun } from '../lowering/pc-counts.ts';
 import type { AccessCounter } from '../machine/access-counter.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import type { HostWork } from '../machine/host-work.ts';
@@ -47,6 +47,8 @@ export interface HandlerOptions {
   readonly countsClasses: boolean;
   /** The loop that calls handlers counts executions by pc. */
   readonly countsPcs: boolean;
+  /** `WaveTracer.run`, where waves are traced. */
+  readonly traceRun: ((record: number, wave: number, count: number) => void) | undefined;
   /** What handlers tell of accesses, if anything. */
   readonly accesses: AccessCounter | undefined;
 }
@@ -106,24 +108,32 @@ export class HandlerTable {
     memories: Memories,
     spaces: AddressSpaces,
     fault: FaultCallback,
-    { isLowest, countsClasses, countsPcs, accesses }: HandlerOptions,
+    { isLowest, countsClasses, countsPcs, accesses, traceRun }: HandlerOptions,
     work: HostWork,
   ) {
     this.#work = work;
     this.#pages = pagesOf(memories);
     this.#spaces = spaces;
-    this.#options = { isCompact: isLowest, countsClasses, countsPcs, countsAccesses: accesses !== undefined };
+    this.#options = {
+      isCompact: isLowest,
+      countsClasses,
+      countsPcs,
+      countsAccesses: accesses !== undefined,
+      tracesWaves: traceRun !== undefined,
+    };
     this.#imports = {
       env: {
         ...{ state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault },
         ...softImports,
         ...(accesses && { accessBegin: accesses.begin, accessChunk: accesses.chunk }),
+        ...(traceRun && { traceRun }),
       },
     };
-    const context = new ModuleContext(probeHost(), this.#pages);
+    const context = new ModuleContext(probeHost(), this.#pages, { tracesWaves: traceRun !== undefined });
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     const count: CountPc = (f, record, wave) => {
       if (countsPcs) emitPcCount(f, record, wave, spaces.waveSize);
+      if (context.traceRun) emitTracedRun(f, context.traceRun, () => f.get(record), wave, 1);
     };
     const [run, runCounted] = [emitRun(context, count), emitRunCounted(context, count)];
     context.module.export('run', run);

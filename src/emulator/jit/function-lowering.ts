@@ -13,7 +13,7 @@ import { HandlerState } from '../lowering/handler-state.ts';
 import { emitMeaning } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
-import { emitPcCounts, emitTaken } from '../lowering/pc-counts.ts';
+import { emitPcCounts, emitTaken, emitTracedRun } from '../lowering/pc-counts.ts';
 import {
   LEADER_BLOCK,
   LEADER_LITERALS,
@@ -291,10 +291,12 @@ class FunctionLowering {
 
   /** Counts the instructions from one on that have the same EXEC. */
   #countFrom(instructions: readonly Decoded[], first: number): void {
-    const { f, wave, spaces } = this.#state;
+    const { f, wave, spaces, context } = this.#state;
     const last = instructions.findIndex((each, at) => at >= first && this.#liveness.writesExec(each));
     const together = instructions.slice(first, last < 0 ? instructions.length : last + 1);
     emitPcCounts(f, () => this.#state.pushCounts(together), wave, spaces.waveSize);
+    const { traceRun } = context;
+    if (traceRun) emitTracedRun(f, traceRun, () => this.#state.pushRecord(together[0]!.index), wave, together.length);
   }
 
   #emitRegion(region: Region): Local | undefined {

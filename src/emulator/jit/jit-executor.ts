@@ -172,6 +172,7 @@ export class JitExecutor implements Executor {
     const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
     const countsPcs = this.#emulator.pcCounter !== undefined;
     const countsAccesses = this.#emulator.pcCounter?.accesses !== undefined;
+    const tracesWaves = this.#emulator.tracer !== undefined;
     const pages = pagesOf(this.#emulator);
     const spaces = this.#emulator.spaces(cache.waveSize);
     const { vertical } = this.#emulator;
@@ -181,7 +182,7 @@ export class JitExecutor implements Executor {
       pages,
       checksAccesses,
       vertical,
-      ...{ countsClasses, countsPcs, countsAccesses },
+      ...{ countsClasses, countsPcs, countsAccesses, tracesWaves },
     } as const;
     const name = `code ${offset.toString(16)}`;
     return compiledModule(blocks, options, () => {
@@ -190,6 +191,7 @@ export class JitExecutor implements Executor {
         countsClasses,
         countsPcs,
         countsAccesses,
+        tracesWaves,
       });
       try {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);

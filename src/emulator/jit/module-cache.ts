@@ -23,6 +23,7 @@ export interface CompileOptions {
   readonly countsClasses: boolean;
   readonly countsPcs: boolean;
   readonly countsAccesses: boolean;
+  readonly tracesWaves: boolean;
 }
 
 /** Machine code takes about 16 times as much. */
@@ -56,14 +57,15 @@ export function compiledModule(
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
 function keyOf(blocks: readonly Block[], options: CompileOptions): string {
-  const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs, countsAccesses } = options;
+  const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs, countsAccesses, tracesWaves } =
+    options;
   const parts: (string | number)[] = [
     processor,
     pages.state,
     pages.device,
     `${checksAccesses}`,
     vertical,
-    `${countsClasses} ${countsPcs} ${countsAccesses}`,
+    `${countsClasses} ${countsPcs} ${countsAccesses} ${tracesWaves}`,
     ...Object.values(spaces),
   ];
   for (const { instructions, next, target } of blocks) {

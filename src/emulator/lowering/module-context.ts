@@ -24,7 +24,7 @@ export const pagesOf = ({ state, memory }: Memories): MemoryPages => ({ state: s
 /** As the fields of `ModuleContext` say; without, nothing is counted and all is checked. */
 export type EmissionOptions = Partial<
   Pick<ModuleContext, 'checksAccesses' | 'isCompact' | 'countsClasses' | 'countsPcs'>
-> & { readonly countsAccesses?: boolean };
+> & { readonly countsAccesses?: boolean; readonly tracesWaves?: boolean };
 
 export class ModuleContext {
   readonly module = new ModuleBuilder();
@@ -42,6 +42,8 @@ export class ModuleContext {
   readonly countsPcs: boolean;
   /** Where code counts what lanes access: the functions of `AccessCounter` that it calls. */
   readonly accesses: { readonly begin: FunctionRef; readonly chunk: FunctionRef } | undefined;
+  /** Where waves are traced: `WaveTracer.run`. */
+  readonly traceRun: FunctionRef | undefined;
   /** (record, wave, access code, lane, address low, address high): throws. */
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
@@ -72,6 +74,7 @@ export class ModuleContext {
           chunk: m.importFunction('env', 'accessChunk', new Array<'i32'>(11).fill('i32'), []),
         }
       : undefined;
+    this.traceRun = options.tracesWaves ? m.importFunction('env', 'traceRun', ['i32', 'i32', 'i32'], []) : undefined;
     this.handlerType = m.type(['i32', 'i32'], ['i32']);
   }
 

@@ -1,5 +1,6 @@
 /** Counting of executions by pc, only where it is asked for. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import type { FunctionRef } from '../../wasm/types.ts';
 import { COUNT_LANES, COUNT_TAKEN, COUNT_WAVES, RECORD_COUNTS, STATE_OFFSETS } from '../machine/layout.ts';
 
 /** Counts an execution of the instruction of a record by a wave. */
@@ -63,4 +64,18 @@ function emitAdd(f: FunctionBuilder, counts: Local, at: number, pushAmount: () =
   pushAmount();
   f.op('i64.add');
   f.store('i64.store', at);
+}
+
+/** Tells (`WaveTracer.run`) that a wave is about to execute so many instructions, from a record on. */
+export function emitTracedRun(
+  f: FunctionBuilder,
+  traceRun: FunctionRef,
+  pushRecord: () => void,
+  wave: Local,
+  count: number,
+): void {
+  pushRecord();
+  f.get(wave);
+  f.i32(count);
+  f.call(traceRun);
 }

@@ -1,7 +1,9 @@
 /** What a dispatch ran on one thread in detail, where that is asked for: instructions by class and by pc. */
 import type { EmulatorCore } from '../code/emulator-core.ts';
 import { activeLanes, type ExecutionCounts } from '../code/pc-counter.ts';
+import { DispatchTrace } from '../code/wave-tracer.ts';
 import { isAccessFault, type WaveFault } from '../machine/faults.ts';
+import type { Triple } from '../machine/launch.ts';
 import { classCountOffset, WAVE_MODE } from '../machine/layout.ts';
 import type { ClassInstructions } from './instruction-counts.ts';
 import type { WorkgroupSlot } from './workgroup.ts';
@@ -11,10 +13,13 @@ export class DetailedCounts {
   readonly #core: EmulatorCore;
   readonly #waveSize: 32 | 64;
   readonly #pcs: ExecutionCounts = new Map();
+  /** Where waves are traced. */
+  readonly trace: DispatchTrace | undefined;
 
   constructor(core: EmulatorCore, waveSize: 32 | 64) {
     this.#core = core;
     this.#waveSize = waveSize;
+    if (core.tracer) this.trace = new DispatchTrace(waveSize);
     if (core.countsClasses) this.classes = Object.fromEntries(core.frontEnd.classes.map((name) => [name, 0]));
   }
 
@@ -33,6 +38,12 @@ export class DetailedCounts {
   /** No more waves of the dispatch run. */
   end(): void {
     this.#core.pcCounter?.settle(this.#pcs);
+    if (this.trace) this.#core.tracer!.end(this.trace);
+  }
+
+  /** A wave starts. */
+  waveStarts(base: number, workgroup: Triple, index: number): void {
+    if (this.trace) this.#core.tracer!.begin(this.trace, base, workgroup, index);
   }
 
   /** Takes the counts of the waves of a slot. */
@@ -67,7 +78,8 @@ export class DetailedCounts {
 
   /** A wave will come to the instruction of a record once more. */
   takeBack(record: number, wave: number): void {
-    const { pcCounter, state } = this.#core;
+    const { pcCounter, tracer, state } = this.#core;
+    tracer?.takeBack(wave);
     pcCounter?.add(record, activeLanes(state.view, wave, this.#waveSize), -1);
   }
 

@@ -12,6 +12,7 @@ import type { EmulatorCore, Executor, RecordHolder } from '../code/emulator-core
 import type { TurnCause } from '../code/front-end.ts';
 import type { ExecutionCounts } from '../code/pc-counter.ts';
 import { pcOf } from '../code/record-pc.ts';
+import type { DispatchTrace } from '../code/wave-tracer.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from '../machine/faults.ts';
 import type { WaveState } from '../machine/group-layout.ts';
 import { type Grid, type Launch, workgroupSizeAt } from '../machine/launch.ts';
@@ -155,6 +156,11 @@ export class GroupScheduler implements RecordHolder {
     return this.#detailed.pcs;
   }
 
+  /** Where waves are traced; complete when the dispatch is over. */
+  get trace(): DispatchTrace | undefined {
+    return this.#detailed.trace;
+  }
+
   get resident(): readonly WorkgroupSlot[] {
     return this.#resident;
   }
@@ -197,7 +203,10 @@ export class GroupScheduler implements RecordHolder {
     const slot = this.#running!;
     const wave = slot.get('current');
     const { base } = slot.waves[wave]!;
+    const { tracer } = this.#core;
+    if (tracer) tracer.isPaused = true;
     const fault = this.#executor.firstFault(thrown, base);
+    if (tracer) tracer.isPaused = false;
     this.#countFaulted(slot, fault, base);
     return { fault, slot, wave };
   }
@@ -455,10 +464,13 @@ export class GroupScheduler implements RecordHolder {
       const place = { ...wave, ldsBase: slot.ldsBase, workgroup: id, workgroupSize: size, index: i };
       startWave(this.#core, launch, place, start);
       this.#core.watch?.waveStarts(wave.base, { workgroup: id, index: i, waveSize: launch.waveSize });
+      this.#detailed.waveStarts(wave.base, id, i);
       slot.setState(i, 'ready');
     }
     const isFull = id.every((position, d) => position < this.#grid.full[d]!);
-    if (isFull && !slot.hasTemplates && (this.#next < this.#end || this.#claims)) slot.saveTemplates();
+    // Waves that begin by themselves would not be told of.
+    const mayCopy = isFull && this.#core.tracer === undefined;
+    if (mayCopy && !slot.hasTemplates && (this.#next < this.#end || this.#claims)) slot.saveTemplates();
     this.workgroups++;
     this.waves += count;
   }

@@ -31,6 +31,8 @@ export interface AgentSource {
   readonly counters?: readonly DispatchCounter[];
   /** Where it counts the executions of each instruction. */
   readonly instructions?: InstructionReader;
+  /** Whether it traces waves. */
+  readonly tracesWaves?: boolean;
   /**
    * Opens it for one logical device, which closes it. Its memory has addresses that no other GPU of the
    * provider has.

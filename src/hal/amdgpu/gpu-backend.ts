@@ -56,7 +56,7 @@ const MAX_ROUNDS = 16;
 const MAX_SLICE_MS = 1;
 
 /** A GPU that was opened. */
-export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters' | 'instructions'> {
+export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name' | 'counters' | 'instructions' | 'tracesWaves'> {
   readonly device: Device;
 }
 
@@ -114,6 +114,7 @@ export class GpuBackend implements DeviceBackend {
   readonly imports = ['device'] as const;
   readonly counters?: readonly DispatchCounter[];
   readonly countsInstructions: boolean;
+  readonly tracesWaves: boolean;
   readonly #gpus: readonly OpenGpu[];
   readonly #runtime: Runtime;
   readonly #instructions: InstructionReader | undefined;
@@ -131,9 +132,10 @@ export class GpuBackend implements DeviceBackend {
   /** `gpus`: at least one, of one ISA; the backend closes them. Throws INCOMPATIBLE for `waits` they lack. */
   constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
     this.#gpus = gpus;
-    const [{ counters, instructions }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
+    const [{ counters, instructions, tracesWaves = false }] = gpus as [OpenGpu]; // reason: there is at least one, and all are alike
     this.#instructions = instructions;
     this.countsInstructions = instructions !== undefined;
+    this.tracesWaves = tracesWaves;
     if (counters !== undefined) this.counters = counters;
     this.#options = options;
     this.#waits = crossQueueStrategy(options.waits, gpus[0]!.device.properties.processor);

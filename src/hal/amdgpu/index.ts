@@ -48,10 +48,11 @@ async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
   const gpus: OpenGpu[] = [];
   for (const source of sources) {
     const device = opened.adopt(await source.open(), (each) => each.close());
-    const { uuid, name, counters, instructions } = source;
+    const { uuid, name, counters, instructions, tracesWaves } = source;
     const counted = {
       ...(counters !== undefined && { counters }),
       ...(instructions !== undefined && { instructions }),
+      ...(tracesWaves !== undefined && { tracesWaves }),
     };
     gpus.push({ uuid, name, ...counted, device });
   }

@@ -13,7 +13,7 @@ export class KernelMeter {
   tell: ((kernel: MeasuredKernel) => void) | undefined;
   readonly #counters: readonly DispatchCounter[];
   /** By completion signal: kernels that are measured have one each. */
-  readonly #counts = new Map<bigint, Pick<MeasuredKernel, 'counts' | 'instructions'>>();
+  readonly #counts = new Map<bigint, Pick<MeasuredKernel, 'counts' | 'instructions' | 'trace'>>();
 
   constructor(counters: readonly DispatchCounter[] = []) {
     this.#counters = counters;
@@ -23,10 +23,11 @@ export class KernelMeter {
   packetEnded({ completionSignal, dispatch }: FinishedPacket): void {
     if (this.tell === undefined || dispatch === undefined) return;
     const { statistics } = dispatch;
-    const { waves: waveCount, pcCounts: byPc } = statistics;
+    const { waves: waveCount, pcCounts: byPc, trace } = statistics;
     this.#counts.set(completionSignal, {
       counts: this.#counters.map(({ count }) => count(statistics)),
       ...(byPc !== undefined && { instructions: { waveCount, byPc } }),
+      ...(trace !== undefined && { trace }),
     });
   }
 

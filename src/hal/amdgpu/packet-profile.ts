@@ -13,7 +13,13 @@ import type { CounterInfo, DispatchTimes } from '../backend/backend.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import type { ClockSample, DeviceDescription } from '../devices/device-description.ts';
 import { InstructionTally } from '../devices/instruction-tally.ts';
-import { chosenCounters, type ProfileChunk, type ProfileData, type ProfileEvent } from '../devices/profile-session.ts';
+import {
+  chosenCounters,
+  type ProfileChunk,
+  type ProfileData,
+  type ProfileEvent,
+  tracedKernel,
+} from '../devices/profile-session.ts';
 import { type ExecutableExport, HalExecutable } from '../executables/executable.ts';
 import type { DispatchCounter, InstructionReader } from './agents.ts';
 import { AmdgpuCode } from './code.ts';
@@ -38,12 +44,19 @@ export interface PacketProfileOptions {
   readonly kernels?: string | undefined;
   /** Where the device counts the executions of each instruction. */
   readonly instructions?: InstructionReader | undefined;
+  /** Whether the device traces waves. */
+  readonly tracesWaves?: boolean;
   /** Milliseconds of the host. */
   readonly now: () => number;
 }
 
 /** What packets tell of. */
-const PACKET_DATA = ['dispatch-events', 'counters', 'instruction-counts'] as const satisfies readonly ProfileData[];
+const PACKET_DATA = [
+  'dispatch-events',
+  'counters',
+  'instruction-counts',
+  'executable-traces',
+] as const satisfies readonly ProfileData[];
 const QUEUE = 'queue';
 /** Events that are kept before they are written. */
 const MAX_EVENTS = 4096;
@@ -61,10 +74,12 @@ export class PacketProfile implements LaunchObserver {
 
   /** Throws UNIMPLEMENTED for data that packets do not tell of, INVALID_ARGUMENT for an unknown counter. */
   constructor(options: PacketProfileOptions) {
-    const { device, sink, data, counters, counterNames, instructions, now } = options;
+    const { device, sink, data, counters, counterNames, instructions, tracesWaves = false, now } = options;
     this.#options = options;
     const has = (each: ProfileData): boolean =>
-      PACKET_DATA.some((known) => known === each) && (each !== 'instruction-counts' || instructions !== undefined);
+      PACKET_DATA.some((known) => known === each) &&
+      (each !== 'instruction-counts' || instructions !== undefined) &&
+      (each !== 'executable-traces' || tracesWaves);
     const missing = data?.find((each) => !has(each));
     if (missing !== undefined) {
       throw new HalError('UNIMPLEMENTED', `packets of HSA queues tell nothing of ${missing}`, {
@@ -104,16 +119,19 @@ export class PacketProfile implements LaunchObserver {
     if (dispatch === undefined || entry === undefined) return;
     if (!matchesGlob(entry.name, this.#options.kernels ?? '*')) return;
     const { statistics, startTicks, endTicks } = dispatch;
-    const { waves: waveCount, pcCounts: byPc } = statistics;
+    const { waves: waveCount, pcCounts: byPc, trace } = statistics;
     const times: DispatchTimes = {
       operation: { id: ++this.#operationCount, kind: 'dispatch', queue: QUEUE },
       deviceOrdinal: 0,
       kernel: { entry, groups: groupsOf(gridSize, workgroupSize), workgroupSize },
       ...{ startTicks, endTicks },
       ...(byPc !== undefined && { instructions: { waveCount, byPc } }),
+      ...(trace !== undefined && { trace }),
     };
     if (this.#data.includes('dispatch-events')) this.#events.push({ data: 'dispatch-events', ...times });
     if (this.#data.includes('instruction-counts')) this.#instructions.add(times);
+    const traced = this.#data.includes('executable-traces') ? tracedKernel(times) : undefined;
+    if (traced !== undefined) this.#events.push({ data: 'executable-traces', ...traced });
     if (this.#data.includes('counters')) {
       const counts = this.#counterIndices.map((index) => this.#options.counters[index]!.count(statistics));
       this.#events.push({ data: 'counters', ...times, counts });

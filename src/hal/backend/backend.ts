@@ -3,6 +3,7 @@
  * (semaphores, deferral, failures, command buffers, host calls) is above it and is the same for all drivers.
  * `src/hal/null` is the shortest one, to begin a new driver with.
  */
+import type { WaveTrace } from '../../base/wave-trace.ts';
 import type { AdvanceResult } from '../../device/device.ts';
 import type { PcCounts } from '../../device/statistics.ts';
 import type { QueueStanding } from '../core/stall.ts';
@@ -47,6 +48,8 @@ export interface DispatchTimes {
   readonly counts?: readonly number[] | undefined;
   /** Of each instruction that it executed, where the device counts that. */
   readonly instructions?: PcTally | undefined;
+  /** What its waves executed, where the device traces that. */
+  readonly trace?: WaveTrace | undefined;
 }
 
 /** What was counted of the instructions of a kernel. */
@@ -94,6 +97,8 @@ export interface DeviceBackend extends StorageSource, Disposable {
   readonly counters?: readonly CounterInfo[];
   /** Whether it counts each instruction of a dispatch that is measured. */
   readonly countsInstructions?: boolean;
+  /** Whether it traces the waves of a dispatch that is measured. */
+  readonly tracesWaves?: boolean;
   /** Lets commands run for a few milliseconds. */
   progress(): AdvanceResult;
 }

@@ -305,6 +305,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
       observeMemory: (observer) => this.allocator.observe(observer),
       counters: this.#backend.counters ?? [],
       countsInstructions: this.#backend.countsInstructions ?? false,
+      tracesWaves: this.#backend.tracesWaves ?? false,
       measureDispatches: this.#backend.measureDispatches?.bind(this.#backend),
       forget: () => {
         this.#isProfiled = false;

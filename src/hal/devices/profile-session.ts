@@ -5,8 +5,10 @@
  */
 
 import { matchesGlob } from '../../base/glob.ts';
+import type { WaveTrace } from '../../base/wave-trace.ts';
 import type { CounterInfo, DispatchTimes } from '../backend/backend.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
+import type { PlacedCodeObject } from '../executables/executable.ts';
 import type { MemoryEvent } from '../memory/allocator.ts';
 import type { OperationRequest, QueueEvent } from '../queues/scheduler.ts';
 import type { ClockSample, DeviceDescription } from './device-description.ts';
@@ -21,6 +23,7 @@ export const PROFILE_DATA = [
   'memory-events',
   'counters',
   'instruction-counts',
+  'executable-traces',
 ] as const;
 export type ProfileData = (typeof PROFILE_DATA)[number];
 
@@ -29,6 +32,19 @@ export type OperationTimes = Omit<DispatchTimes, 'kernel'> & { readonly kernelCo
 
 /** A dispatch with what was counted of it, in the order of `ProfileSession.counters`. */
 export type CountedDispatch = DispatchTimes & { readonly counts: readonly number[] };
+
+/** A dispatch whose waves were traced, and where its code was loaded. */
+export type TracedKernel = DispatchTimes & {
+  readonly trace: WaveTrace;
+  readonly codeObjects: readonly PlacedCodeObject[];
+};
+
+/** Undefined where its waves were not traced. */
+export function tracedKernel(times: DispatchTimes): TracedKernel | undefined {
+  const { trace, deviceOrdinal, kernel } = times;
+  const code = trace && kernel.entry.executable.code.kernelCode?.(kernel.entry.ordinal, deviceOrdinal);
+  return code && { ...times, trace, codeObjects: code.codeObjects };
+}
 
 /** What the host did for an operation: a transfer, a file, a call, a kernel of the host. */
 export interface HostExecution {
@@ -45,7 +61,8 @@ export interface HostExecution {
  * `device-queue-events`: one that ran kernels, when it has ended, and `dispatch-events`: a kernel that has
  * run, both by times of the device's clock; `memory-events`: memory that comes and goes;
  * `counters`: what the device counted of a kernel; `instruction-counts`: what it counted of the instructions
- * of a kernel, in all dispatches since the last flush.
+ * of a kernel, in all dispatches since the last flush; `executable-traces`: what the waves of a kernel
+ * executed, in order.
  */
 export type ProfileEvent =
   | ({ readonly data: 'queue-events' } & QueueEvent)
@@ -54,7 +71,8 @@ export type ProfileEvent =
   | ({ readonly data: 'device-queue-events' } & OperationTimes)
   | ({ readonly data: 'dispatch-events' } & DispatchTimes)
   | ({ readonly data: 'counters' } & CountedDispatch)
-  | ({ readonly data: 'instruction-counts' } & CountedKernel);
+  | ({ readonly data: 'instruction-counts' } & CountedKernel)
+  | ({ readonly data: 'executable-traces' } & TracedKernel);
 
 export interface ProfileChunk {
   readonly events: readonly ProfileEvent[];
@@ -111,6 +129,7 @@ export interface ProfiledDevice {
   observeMemory(observer: ((event: MemoryEvent) => void) | undefined): void;
   readonly counters: readonly CounterInfo[];
   readonly countsInstructions: boolean;
+  readonly tracesWaves: boolean;
   /** Absent where nobody measures. */
   readonly measureDispatches: ((tell: ((times: DispatchTimes) => void) | undefined) => void) | undefined;
   /** The session is over. */
@@ -119,12 +138,19 @@ export interface ProfiledDevice {
 
 const DEFAULT_CAPACITY = 65_536;
 /** What needs times of the device. */
-const MEASURED: readonly ProfileData[] = ['device-queue-events', 'dispatch-events', 'counters', 'instruction-counts'];
+const MEASURED: readonly ProfileData[] = [
+  'device-queue-events',
+  'dispatch-events',
+  'counters',
+  'instruction-counts',
+  'executable-traces',
+];
 
 /** Why there is none of some data. */
 const LACKS: Readonly<Partial<Record<ProfileData, string>>> = {
   counters: 'counts nothing of kernels',
   'instruction-counts': 'was not opened to count each instruction',
+  'executable-traces': 'was not opened to trace waves',
 };
 
 /** Throws INVALID_ARGUMENT for a counter that the device does not have. */
@@ -172,8 +198,11 @@ export class ProfileSession implements AsyncDisposable {
     this.#sink = sink;
     this.#capacity = capacity;
     const isMeasured = device.measureDispatches !== undefined;
-    const counts = (data: ProfileData) =>
-      data === 'instruction-counts' ? device.countsInstructions : data !== 'counters' || device.counters.length > 0;
+    const counts = (data: ProfileData) => {
+      if (data === 'instruction-counts') return device.countsInstructions;
+      if (data === 'executable-traces') return device.tracesWaves;
+      return data !== 'counters' || device.counters.length > 0;
+    };
     const has = (data: ProfileData) => (isMeasured || !MEASURED.includes(data)) && counts(data);
     this.data = data ?? PROFILE_DATA.filter(has);
     this.#counterIndices = this.data.includes('counters') ? chosenCounters(device, options.counters) : [];
@@ -250,6 +279,8 @@ export class ProfileSession implements AsyncDisposable {
     if (!this.#isChosen(times)) return;
     if (this.data.includes('dispatch-events')) this.#add({ data: 'dispatch-events', ...times });
     if (this.data.includes('instruction-counts')) this.#instructions.add(times);
+    const traced = this.data.includes('executable-traces') ? tracedKernel(times) : undefined;
+    if (traced !== undefined) this.#add({ data: 'executable-traces', ...traced });
     if (!this.data.includes('counters') || times.counts === undefined) return;
     const counts = this.#counterIndices.map((index) => times.counts![index]!);
     this.#add({ data: 'counters', ...times, counts });

@@ -68,7 +68,11 @@ export const ENDPOINTS = numbered([
 
 export const COUNTER_SCOPES = numbered(['none', 'dispatch', 'command_operation', 'device_time_range'], 0);
 export const DEVICE_CLASSES = { ...numbered(['none', 'cpu', 'gpu', 'npu'], 0), 2147483647: 'other' };
-export const TRACE_FORMATS = numbered(['none', 'amdgpu_att'], 0);
+/** The last one is our own. */
+export const TRACE_FORMATS: Readonly<Record<number, string>> = {
+  ...numbered(['none', 'amdgpu_att'], 0),
+  22359: 'wavewright_waves',
+};
 export const METRIC_UNITS = numbered(
   [
     'none',
