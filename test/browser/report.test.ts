@@ -19,8 +19,10 @@ const CHROMIUM = '/usr/bin/chromium';
 const skip = !isRequired && !existsSync(CHROMIUM) && `${CHROMIUM} is not installed`;
 const options = { skip, timeout: 120_000 };
 /** Of each operation there are five events. */
-const MANY_OPERATIONS = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 200_000 : 10_000;
-const MAX_OPEN_MS = 3_000;
+const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
+const MANY_OPERATIONS = isFull ? 200_000 : 10_000;
+/** The goal is for an idle machine; elsewhere only what grows faster than its events takes so long. */
+const MAX_OPEN_MS = isFull ? 3_000 : 30_000;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-report-'));
 let browser: Browser;
