@@ -4,8 +4,15 @@
  * WAVEWRIGHT_REQUIRE_ORACLES is 1.
  */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import {
   beginnings,
   burns,
@@ -231,6 +238,62 @@ test('a worker that is told to end gives back what it runs, and no lease is lost
   await expectWhole(rig.file('report.jsonl'), { 'timed-out': 1 });
   const [id = ''] = await server.client.zrange('ww:ww-c:completed', '0', '-1');
   assert.equal(await server.client.hget(`ww:ww-c:${id}`, 'stc'), null);
+});
+
+test('a worker that is told to end does not wait for a server that is away', FLEET_TEST, async () => {
+  await using rig = new Rig();
+  const server = await rig.server();
+  const worker = rig.worker(server);
+  await until('it is there', async () => (await server.client.keys('ww:worker*')).length > 0);
+  await server.kill();
+  worker.signal('SIGTERM');
+  assert.equal(await worker.ended(), 0, worker.stderr);
+});
+
+test('all output of what failed comes back, and goes with its campaign', FLEET_TEST, async () => {
+  await using rig = new Rig();
+  const server = await rig.server();
+  rig.worker(server);
+  const coordinator = rig.coordinator(server, rig.cases(mixed(5)), `--logs=${rig.file('logs')}`);
+  assert.equal(await coordinator.ended(), 1, coordinator.stderr);
+  const logs = readdirSync(rig.file('logs'));
+  assert.equal(logs.length, 1);
+  assert.match(readFileSync(path.join(rig.file('logs'), logs[0]!), 'utf8'), /leaving with 4/);
+  const deletion = rig.command(['campaign', 'delete', 'c', `--queue=${server.url}`]);
+  assert.equal(await deletion.ended(), 0, deletion.stderr);
+  assert.equal(await server.client.get('ww:blob-bytes'), '0');
+});
+
+test('programs are in a folder or on a web server, and not on the queue', FLEET_TEST, async () => {
+  await using rig = new Rig();
+  const server = await rig.server();
+  const blobs = new Map<string, Buffer>();
+  const web = createServer(async (request, response) => {
+    const name = /^\/cas\/([0-9a-f]{64})$/.exec(request.url ?? '')?.[1] ?? '';
+    if (request.method === 'PUT') blobs.set(name, await buffer(request));
+    const blob = blobs.get(name);
+    response.writeHead(blob ? 200 : 404).end(request.method === 'GET' ? blob : undefined);
+  });
+  web.listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  const { port } = web.address() as AddressInfo;
+  try {
+    for (const store of [pathToFileURL(rig.file('blobs')).href, `http://127.0.0.1:${port}`]) {
+      const cache = rig.file(`cache-${store.length}`);
+      const worker = rig.worker(server, `--blobs=${store}`, `--cache=${cache}`);
+      const coordinator = rig.coordinator(server, rig.cases(mixed(5)), `--blobs=${store}`);
+      assert.equal(await coordinator.ended(), 1, coordinator.stderr);
+      await expectWhole(rig.file('report.jsonl'), { passed: 4, failed: 1 });
+      await worker.kill();
+      const deletion = rig.command(['campaign', 'delete', 'c', `--queue=${server.url}`]);
+      assert.equal(await deletion.ended(), 0, deletion.stderr);
+    }
+    assert.deepEqual(readdirSync(rig.file('blobs')).sort(), [...blobs.keys()].sort());
+    assert.equal(blobs.size, 2);
+    assert.deepEqual(await server.client.keys('ww:blob*'), []);
+  } finally {
+    web.close();
+  }
 });
 
 test('a server without memory: submission waits, finished cases are held', FLEET_TEST, async () => {

@@ -11,7 +11,7 @@ import type { Case } from '../case.ts';
 import { LinePlace } from '../json-lines.ts';
 import { type TestResult, type Verdict, verdictOf } from '../verdict.ts';
 import type { BlobCache } from './blob-cache.ts';
-import { type BlobHash, type BlobStore, hashOfBytes, openBlobStore, readBlobFile } from './blob-store.ts';
+import { type BlobHash, type BlobStore, hashOfBytes, ON_QUEUE, openBlobStore, readBlobFile } from './blob-store.ts';
 import { type CampaignRecord, type Campaigns, countJobs } from './campaign.ts';
 import { isOutOfMemory, PREFIX, type QueueConnection, queueName } from './connection.ts';
 import { blobOfData, MAX_DATA_BLOB_BYTES, parseJobData, type ReceivedCase } from './job.ts';
@@ -43,6 +43,8 @@ export interface FleetWorkerOptions {
 }
 
 const LOOK_MS = 500;
+/** Beyond the time for its cases, what a worker that ends waits for the server. */
+const END_MS = 2000;
 const MAX_STALLED = 2;
 const STALLED_PART = 3;
 const MAX_SAID = 20;
@@ -85,7 +87,7 @@ export class FleetWorker {
     const end = AbortSignal.any([stop, this.#broken.signal, connection.lost]);
     try {
       while (!end.aborted) {
-        await this.#look();
+        await unlessAborted(this.#look(), end);
         if (performance.now() - this.#lastWorkMs > idleMs) break;
         await pause(LOOK_MS, undefined, { signal: end }).catch(() => undefined);
       }
@@ -188,8 +190,10 @@ export class FleetWorker {
     const timer = setTimeout(() => this.#givingBack.abort(new Error('the worker ends')), drainMs);
     if (!connection.lost.aborted) {
       const closing = [...this.#served.values()].map(({ worker }) => worker.close());
-      await connection.ask(Promise.allSettled(closing)).catch(() => undefined);
-      await connection.ask(dismissWorker(connection, this.#id)).catch(() => undefined);
+      const dismissed = Promise.allSettled(closing).then(() => dismissWorker(connection, this.#id));
+      // Where the server is away, others take over when the leases end.
+      const limit = AbortSignal.timeout((this.#running > 0 ? drainMs : 0) + END_MS);
+      await unlessAborted(connection.ask(dismissed), limit).catch(() => undefined);
     }
     clearTimeout(timer);
     this.#givingBack.abort(new Error('the worker ends'));
@@ -205,7 +209,7 @@ export class FleetWorker {
       const results: Verdict[] = [];
       for (const received of await this.#casesOf(job)) {
         end.throwIfAborted();
-        results.push(await this.#runCase(received, lane, { end, keepsLogs: served.record.keepsLogs }));
+        results.push(await this.#runCase(received, lane, { end, record: served.record }));
       }
       await this.#waitForMemory(end);
       return { v: 1, worker: this.#id, results };
@@ -247,7 +251,7 @@ export class FleetWorker {
   async #runCase(
     { key, case: one }: ReceivedCase,
     lane: CaseLane,
-    { end, keepsLogs }: { readonly end: AbortSignal; readonly keepsLogs: boolean },
+    { end, record }: { readonly end: AbortSignal; readonly record: CampaignRecord },
   ): Promise<Verdict> {
     const { cache } = this.#options;
     const image = await cache.file(one.image, this.#store);
@@ -264,16 +268,18 @@ export class FleetWorker {
       throw error;
     }
     const verdict = verdictOf(key, result);
-    const log = keepsLogs && result.outcome !== 'passed' ? await this.#keepLog(result) : undefined;
+    const log = record.keepsLogs && result.outcome !== 'passed' ? await this.#keepLog(record, result) : undefined;
     return { ...verdict, ...(log !== undefined && { log }) };
   }
 
   /** The blob with all output; undefined where there is no room for it. */
-  async #keepLog({ stdout, stderr }: TestResult): Promise<string | undefined> {
+  async #keepLog({ name, blobs }: CampaignRecord, { stdout, stderr }: TestResult): Promise<string | undefined> {
     const bytes = process.getBuiltinModule('node:zlib').gzipSync(`${stdout}${stderr}`);
     if (bytes.length > MAX_LOG_BYTES) return undefined;
     const blob = hashOfBytes(bytes);
     try {
+      // It goes when the campaign goes.
+      if (blobs === ON_QUEUE) await this.#options.campaigns.useBlob(name, blob);
       await this.#store.put(blob, bytes);
       return blob;
     } catch {
@@ -293,6 +299,19 @@ export class FleetWorker {
         await pause(LOOK_MS, undefined, { signal: end });
       }
     }
+  }
+}
+
+/** Waits, but not for a server that is away when the worker is to end. */
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const onAbort = () => resolve();
+  if (signal.aborted) resolve();
+  signal.addEventListener('abort', onAbort);
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
