@@ -14,6 +14,8 @@ export interface SourceFile {
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const SKIPPED = new Set(['node_modules', 'dist', 'build', '.git']);
+/** What `npm pack` and profilers leave, as .gitignore says. */
+const LEFT = /\.tgz$|\.cpuprofile$|^isolate-.*\.log$/;
 
 /** All files below `directory` ('' for the whole repository), sorted by path. */
 export function readSources(directory: string): SourceFile[] {
@@ -22,7 +24,7 @@ export function readSources(directory: string): SourceFile[] {
     for (const entry of readdirSync(path.join(ROOT, relative), { withFileTypes: true })) {
       const at = relative === '' ? entry.name : `${relative}/${entry.name}`;
       // Before its kind: a work tree may link to the packages of another one.
-      if (SKIPPED.has(entry.name)) continue;
+      if (SKIPPED.has(entry.name) || LEFT.test(entry.name)) continue;
       if (entry.isDirectory()) walk(at);
       else {
         const bytes = readFileSync(path.join(ROOT, at));
