@@ -111,7 +111,7 @@ test('poisoned jobs and campaigns of other versions run nothing', FLEET_TEST, as
   await using rig = new Rig();
   const server = await rig.server();
   const left = rig.coordinator(server, rig.cases(mixed(2)));
-  await until('there is a campaign', () => server.client.exists('ww:campaign:c'));
+  await until('there is a campaign', () => server.client.sismember('ww:campaigns', 'c'));
   left.signal('SIGINT');
   await left.ended();
   const record = JSON.parse((await server.client.hget('ww:campaign:c', 'record'))!);
