@@ -4,6 +4,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../../base/errors.ts';
+import { killGroup } from '../../base/process-group.ts';
 import type { CaseRunnerOptions } from './case-runner.ts';
 import type { Channel, ChannelListener, OpenChannel } from './channel.ts';
 import type { CaseMessage } from './run-case.ts';
@@ -96,14 +97,7 @@ class ProcessChannel implements Channel {
 
   kill(): void {
     this.#isOpen = false;
-    const { pid } = this.#child;
-    if (pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    try {
-      process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL');
-    } catch (error) {
-      // It ended meanwhile.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
-    }
+    killGroup(this.#child);
   }
 
   #take(text: string): void {
