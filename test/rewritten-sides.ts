@@ -36,10 +36,12 @@ export function differenceOf({ original, bytes, map }: Rewriting, run: RunCode):
     return row?.kind === 'original' ? row.origin : undefined;
   };
   const old = sideOf(original, run, { originalOf: (address) => (isKept(address) ? address : undefined) });
+  const [start, end] = [map.rows[0]!.address, map.rows.at(-1)!.address + map.rows.at(-1)!.sizeBytes];
   const rewritten = sideOf(bytes, run, {
     originalOf,
-    // Who returns to a payload returns to what stands behind it.
-    oldAddress: (address) => (map.rowAt(address) ? map.originOf(address) : address),
+    // Who returns to a payload returns to what stands behind it. Most numbers are no address.
+    oldAddress: (address) =>
+      address >= start && address < end && map.rowAt(address) ? map.originOf(address) : address,
   });
   return compareSides(old, rewritten, (address) => {
     const step = lifted.stepAt(address)!;

@@ -64,29 +64,30 @@ export function compareSides(original: Side, rewritten: Side, liveAt: LiveAt): D
 
 const nameOf = ({ workgroup, index }: ObservedWave): string => `${workgroup.join(' ')}, ${index}`;
 
-/** What is compared: each value with what it is the value of. */
-function visit(
-  side: Side,
-  wave: ObservedWave,
-  live: LiveLanes,
-  take: (name: () => string, value: number) => void,
-): void {
+/** Takes a value: of a register or another part of the state, of which lane, or -1 where it has none. */
+type Take = (file: string, number: number, lane: number, value: number) => void;
+
+const textOf = (file: string, number: number, lane: number): string =>
+  lane < 0 ? `${file}${number < 0 ? '' : number}` : `${file}${number} lane ${lane}`;
+
+/** What is compared, value by value; this comes by for each lane of each register of each step. */
+function visit(side: Side, wave: ObservedWave, live: LiveLanes, take: Take): void {
   const meaning = (dword: number): number => (side.meaning?.(dword) ?? dword) >>> 0;
   const exec = wave.state('exec');
-  take(() => 'mode', Number(wave.state('mode')));
+  const masks = [Number(exec & 0xffffffffn), Number((exec >> 32n) & 0xffffffffn)];
+  take('mode', -1, -1, Number(wave.state('mode')));
   const { scalars, rows, slots } = liveRegisters(live);
   // Where no lane holds anything that is live, as at the end, EXEC is taken for dead.
   const halves = rows.length === 0 ? 0 : wave.waveSize / 32;
-  for (let half = 0; half < halves; half++) {
-    take(() => `exec half ${half}`, Number((exec >> BigInt(32 * half)) & 0xffffffffn));
-  }
-  for (const slot of slots) take(() => slot, Number(wave.state(slot)));
-  for (const number of scalars) take(() => `s${number}`, meaning(wave.register('scalar', number)[0]!));
+  for (let half = 0; half < halves; half++) take('exec half ', half, -1, masks[half]!);
+  for (const slot of slots) take(slot, -1, -1, Number(wave.state(slot)));
+  for (const number of scalars) take('s', number, -1, meaning(wave.register('scalar', number)[0]!));
   for (const { file, number, active, inactive } of rows) {
     const row = wave.register(file, number);
+    const letter = file === 'vector' ? 'v' : 'a';
     for (let lane = 0; lane < wave.waveSize; lane++) {
-      if ((exec >> BigInt(lane)) & 1n ? active : inactive)
-        take(() => `${file[0]}${number} lane ${lane}`, meaning(row[lane]!));
+      const isActive = (masks[lane >> 5]! >>> (lane & 31)) & 1;
+      if (isActive ? active : inactive) take(letter, number, lane, meaning(row[lane]!));
     }
   }
 }
@@ -165,7 +166,7 @@ class Recorder extends Follower {
     const way = this.ways.get(name) ?? [];
     if (way.length === 0) this.ways.set(name, way);
     let [high, low] = [address, ~address];
-    visit(this.side, wave, live, (_, value) => {
+    visit(this.side, wave, live, (_file, _number, _lane, value) => {
       high = Math.imul(high ^ value, 0x01000193) ^ (high >>> 15);
       low = Math.imul(low ^ value, 0x85ebca6b) ^ (low >>> 13);
     });
@@ -186,7 +187,7 @@ function snapshot(side: Side, liveAt: LiveAt, name: string, index: number): Snap
     comes(wave: ObservedWave, address: number, live: LiveLanes): void {
       if (nameOf(wave) !== name || count++ !== index) return;
       found = address;
-      visit(side, wave, live, (what, value) => values.set(what(), value));
+      visit(side, wave, live, (file, number, lane, value) => values.set(textOf(file, number, lane), value));
     }
   }
   side.run(new Finder(side, liveAt));
