@@ -9,6 +9,7 @@ import type { DispatchStatistics } from '../src/device/statistics.ts';
 import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/index.ts';
 import { runImage } from './fuzz/run-image.ts';
+import { sampled } from './scale.ts';
 
 const EXECUTORS: Readonly<Record<string, Omit<AmdgpuEmulatorOptions, 'processor'>>> = {
   reference: { executor: 'reference' },
@@ -26,8 +27,9 @@ function counted({ instructions, tiers, classes }: DispatchStatistics) {
   return classes;
 }
 
-for (const processor of ['gfx90a', 'gfx1100']) {
-  for (const benchmark of KERNELS.filter(({ processors }) => processors?.includes(processor) ?? true)) {
+for (const [turn, processor] of ['gfx90a', 'gfx1100'].entries()) {
+  const kernels = KERNELS.filter(({ processors }) => processors?.includes(processor) ?? true);
+  for (const benchmark of sampled(kernels, 3, turn)) {
     const { name, kernel = name } = benchmark;
     test(`${processor}: ${name}`, () => {
       const file = `examples/kernels/${name}.${processor}.co`;

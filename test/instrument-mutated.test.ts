@@ -18,9 +18,9 @@ import { chooseHook, chooseTool } from '../src/tools/chosen-tool.ts';
 import { readTestFile } from './data/codeobjects/load.ts';
 import { mutate } from './fuzz/mutations.ts';
 import { Random } from './fuzz/random.ts';
+import { IS_FULL_SCALE } from './scale.ts';
 
-const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
-const DEFAULT = IS_FULL ? '0:1000' : '0:40';
+const DEFAULT = IS_FULL_SCALE ? '0:1000' : '0:40';
 const [FROM = 0, COUNT = 0] = (process.env['WAVEWRIGHT_SEEDS'] ?? DEFAULT).split(':').map(Number);
 /** Of this thread: what others do on the machine does not count. */
 const STUCK_MS = 10_000;
@@ -50,7 +50,7 @@ async function toolsFor(file: string, random: Random): Promise<readonly ToolUse[
   const points = random.pick(['instruction', 'memory', 'block', 'entry', 'exit']);
   const compiled = (): ToolUse[] =>
     hooks ? [chooseHook(`${hooks}:function=lane_statistics,at=${points}`, readFileSync)] : [];
-  if (IS_FULL) return [...(await Promise.all(TOOL_TEXTS.map(chooseTool))), ...compiled()];
+  if (IS_FULL_SCALE) return [...(await Promise.all(TOOL_TEXTS.map(chooseTool))), ...compiled()];
   return hooks && random.chance(40) ? compiled() : [await chooseTool(random.pick(TOOL_TEXTS))];
 }
 

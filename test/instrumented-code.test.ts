@@ -11,11 +11,11 @@ import { instrumentImage } from '../src/instrument/index.ts';
 import { checkCode } from '../src/lift/check-code.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
+import { IS_FULL_SCALE } from './scale.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const IS_FULL = process.env.WAVEWRIGHT_SCALE === 'full';
 /** Files with the runtime of a C library take seconds each. */
-const MAX_BYTES = IS_FULL ? Number.POSITIVE_INFINITY : 5000;
+const MAX_BYTES = IS_FULL_SCALE ? Number.POSITIVE_INFINITY : 5000;
 const FILES = ['examples', 'test/data'].flatMap((folder) =>
   readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /gfx(90a|942|1100)(\.v\d)?\.co$/.test(name))
@@ -24,8 +24,8 @@ const FILES = ['examples', 'test/data'].flatMap((folder) =>
 const CHOSEN = FILES.filter((file) => statSync(path.join(ROOT, file)).size <= MAX_BYTES);
 const TOOLS = [
   ...['instruction-count', 'block-count', 'memory-trace'],
-  ...(IS_FULL ? ['instruction-count:level=wave', 'opcode-histogram', 'coalescing', 'lds-bank-conflicts'] : []),
-  ...(IS_FULL ? ['branch-divergence', 'register-log', 'value-profile'] : []),
+  ...(IS_FULL_SCALE ? ['instruction-count:level=wave', 'opcode-histogram', 'coalescing', 'lds-bank-conflicts'] : []),
+  ...(IS_FULL_SCALE ? ['branch-divergence', 'register-log', 'value-profile'] : []),
 ];
 
 const findingsOf = (bytes: Uint8Array, name: string): string[] =>

@@ -12,11 +12,12 @@ import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { ToolSession } from '../src/tools/tool-session.ts';
 import { differenceOf, type RunCode } from './rewritten-sides.ts';
+import { IS_FULL_SCALE } from './scale.ts';
 import { imageOf, type KernelCase, kernelCases, TARGETS } from './tool-runs.test-support.ts';
 
 /** Divergent loops; LDS, barriers and atomics. */
 const NAMES = ['gather', 'collatz', 'histogram'];
-const CHOSEN = process.env.WAVEWRIGHT_SCALE === 'full' ? undefined : NAMES;
+const CHOSEN = IS_FULL_SCALE ? undefined : NAMES;
 /** In each dimension. */
 const MAX_WORKGROUPS = 1;
 const NOP = 0xbf80_0000;

@@ -17,12 +17,14 @@ import { ToolSession } from '../src/tools/tool-session.ts';
 import { type ExecutorOptions, KernelRig } from './kernel-rig.test-support.ts';
 import { LAWLESS_CODE, LAWLESS_TARGETS, type LawlessCode, lawlessSource } from './lawless-code.test-support.ts';
 import { RegisterPoison } from './register-poison.ts';
+import { IS_FULL_SCALE, SEED } from './scale.ts';
 import { isVector } from './tool-runs.test-support.ts';
 
 const RESULT_BYTES = 0x1000;
-const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
-const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
-const TOOLS = ['instruction-count', ...(IS_FULL ? ['block-count', 'memory-trace', 'opcode-histogram:level=wave'] : [])];
+const TOOLS = [
+  'instruction-count',
+  ...(IS_FULL_SCALE ? ['block-count', 'memory-trace', 'opcode-histogram:level=wave'] : []),
+];
 
 interface Run {
   readonly output: Buffer;
@@ -92,7 +94,7 @@ function assertCounts({ refused, isUnresolved = false }: LawlessCode, session: T
 
 for (const [i, code] of LAWLESS_CODE.entries()) {
   const targets = LAWLESS_TARGETS.filter((each) => code.targets?.test(each) ?? true);
-  for (const processor of IS_FULL ? targets : [targets[(i + SEED) % targets.length]!]) {
+  for (const processor of IS_FULL_SCALE ? targets : [targets[(i + SEED) % targets.length]!]) {
     test(`${processor}: ${code.name}`, async () => {
       const object = assembleFile(lawlessSource(code, processor), { processor, file: 'k.s' });
       const bytes = linkCodeObject([{ bytes: object, name: 'k.o' }]);

@@ -5,6 +5,7 @@ import type { Cell } from '../src/instrument/index.ts';
 import { readTraceFile } from '../src/instrument/index.ts';
 import type { ToolReport } from '../src/tools/tool-session.ts';
 import { assertSameLines } from './line-differences.test-support.ts';
+import { IS_FULL_SCALE } from './scale.ts';
 import {
   isVector,
   kernelCases,
@@ -17,7 +18,7 @@ import {
 
 /** Loops, divergence, LDS with barriers, atomics, calls that are inlined, matrices, all registers in use. */
 const NAMES = ['vadd', 'gather', 'stencil', 'collatz', 'histogram', 'mfma16', 'wmma16', 'matmul4x4'];
-const CHOSEN = process.env.WAVEWRIGHT_SCALE === 'full' ? undefined : NAMES;
+const CHOSEN = IS_FULL_SCALE ? undefined : NAMES;
 
 const table = ({ result }: ToolReport, name: string): readonly (readonly Cell[])[] =>
   result.tables.find((each) => each.name === name)?.rows ?? [];

@@ -12,6 +12,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { Profile } from '../../src/profile/profile.ts';
 import { reportPage } from '../../src/report/page.ts';
 import { sampleProfile } from '../../src/report/sample-profile.test-support.ts';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { picture } from './picture.ts';
 
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
@@ -19,10 +20,9 @@ const CHROMIUM = '/usr/bin/chromium';
 const skip = !isRequired && !existsSync(CHROMIUM) && `${CHROMIUM} is not installed`;
 const options = { skip, timeout: 120_000 };
 /** Of each operation there are five events. */
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
-const MANY_OPERATIONS = isFull ? 200_000 : 10_000;
+const MANY_OPERATIONS = IS_FULL_SCALE ? 200_000 : 10_000;
 /** The goal is for an idle machine; elsewhere only what grows faster than its events takes so long. */
-const MAX_OPEN_MS = isFull ? 3_000 : 30_000;
+const MAX_OPEN_MS = IS_FULL_SCALE ? 3_000 : 30_000;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-report-'));
 let browser: Browser;

@@ -1,6 +1,7 @@
 /** The devices on which programs are compared with this machine, and how many programs run there. */
 import { createEmulatedDevice, type Device } from '../../src/index.ts';
 import { createPtxDevice } from '../../src/ptx.ts';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { inParallel } from './differential.ts';
 
 export interface Fleet {
@@ -22,7 +23,6 @@ export const PTX_DEVICES: Fleet = {
   open: (processor) => createPtxDevice({ processor }),
 };
 
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
 const [seed, count] = process.env['WAVEWRIGHT_SEEDS']?.split(':').map(Number) ?? [];
 
 /**
@@ -31,7 +31,7 @@ const [seed, count] = process.env['WAVEWRIGHT_SEEDS']?.split(':').map(Number) ??
  */
 export const seedRange = ({ sample, full }: { readonly sample: number; readonly full: number }) => ({
   from: seed ?? 1,
-  count: count ?? (isFull ? full : sample),
+  count: count ?? (IS_FULL_SCALE ? full : sample),
 });
 
 /** Works through `items`, two at a time, each of the two with devices of its own. */

@@ -9,7 +9,8 @@ import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
-import { isChosen } from '../chosen-instruction.ts';
+import { CHOSEN_INSTRUCTION, isChosen } from '../chosen-instruction.ts';
+import { IS_FULL_SCALE, sampled } from '../scale.ts';
 import { difference, type Fill, Lockstep, randomGenerator } from './lockstep.test-support.ts';
 import { MEMORY_FORMATS, randomEncoding } from './random-encoding.test-support.ts';
 
@@ -23,19 +24,17 @@ const MEMORY_FILLS: Fill[] = ['contiguous', 'broadcast', 'pointers', 'small', 'r
 const ALL_LANES = -1n;
 const EXECS = [0x0ffffff0ffff0001n, 0x8000000000000000n, 0n, 0x5a5a5a5af0f0ffffn];
 
-/**
- * How many states each encoding gets: fewer where a target has most rows from another, and one where a format
- * only moves lanes before.
- */
+/** Of how many encodings one is run: fewer where a target has most rows from another. */
 const TARGETS = [
-  ['gfx908', 64, 1],
-  ['gfx90a', 64, 2],
-  ['gfx942', 64, 1],
-  ['gfx1030', 32, 1],
-  ['gfx1100', 32, 2],
-  ['gfx1100', 64, 1],
-  ['gfx1200', 32, 1],
+  ['gfx908', 64, 4],
+  ['gfx90a', 64, 1],
+  ['gfx942', 64, 4],
+  ['gfx1030', 32, 4],
+  ['gfx1100', 32, 1],
+  ['gfx1100', 64, 4],
+  ['gfx1200', 32, 4],
 ] as const;
+const FULL_STATES = 2;
 
 interface Code {
   readonly words: readonly number[];
@@ -48,7 +47,7 @@ interface Code {
   readonly isOrdered: boolean;
 }
 
-for (const [processor, waveSize, states] of TARGETS) {
+for (const [turn, [processor, waveSize, step]] of TARGETS.entries()) {
   const target = targetFor(processor);
   const lockstep = new Lockstep(processor, waveSize);
   const byFormat = Map.groupBy(
@@ -87,7 +86,10 @@ for (const [processor, waveSize, states] of TARGETS) {
           }
         }
       };
-      const all = Array.from({ length: name.includes('_DPP') ? 1 : states }, () => encodings).flat();
+      // A format that only moves lanes before is done with one state.
+      const states = IS_FULL_SCALE && !name.includes('_DPP') ? FULL_STATES : 1;
+      const some = CHOSEN_INSTRUCTION === undefined ? sampled(encodings, step, turn) : encodings;
+      const all = Array.from({ length: states }, () => some).flat();
       // Vector instructions are compiled a few together, which takes less time; v_cmpx among them soon leaves
       // few lanes.
       const together = name.startsWith('VOPC') ? 3 : name.startsWith('V') ? 8 : 1;

@@ -5,11 +5,14 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { difference, type Fill, Lockstep, randomGenerator } from './lockstep.test-support.ts';
 import { KernelGenerator, WINDOW_SGPR } from './random-kernel.test-support.ts';
 import { relativeProgram } from './relative-program.test-support.ts';
 
-const [FROM = 1, COUNT = 50] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:50').split(':').map(Number);
+const [FROM = 1, COUNT = 16] = (process.env['WAVEWRIGHT_SEEDS'] ?? (IS_FULL_SCALE ? '1:200' : '1:16'))
+  .split(':')
+  .map(Number);
 /** Programs that once were compiled to something else, and why. */
 const ONCE_WRONG: Readonly<Record<number, string>> = {
   1089: 'on gfx1100: fi was not in the key of a handler after gfx90a, which has no such field, had run in the process',

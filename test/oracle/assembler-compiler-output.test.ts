@@ -11,6 +11,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { assembleFile } from '../../src/assembler/assemble-file.ts';
 import { parseElf } from '../../src/elf/elf.ts';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { describeObject, type ObjectDescription } from './object-description.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -352,7 +353,7 @@ test('macros, conditions, line tables, frames and groups mean what they mean to 
   }
 });
 
-const COUNT = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 300 : 10;
+const COUNT = IS_FULL_SCALE ? 300 : 10;
 
 test(`${COUNT} files that clang writes become the objects that LLVM makes of them`, { skip: isMissing }, () => {
   const text = path.join(folder, 'text.s');

@@ -66,8 +66,8 @@ class Seeds {
 }
 
 const RUNS: readonly { readonly fleet: Fleet; readonly sample: number; readonly full: number }[] = [
-  { fleet: { ...AMD_GPUS, processors: ['gfx90a', 'gfx1100'] }, sample: 100, full: 100 },
-  { fleet: PTX_DEVICES, sample: 20, full: 300 },
+  { fleet: { ...AMD_GPUS, processors: ['gfx90a', 'gfx1100'] }, sample: 30, full: 100 },
+  { fleet: PTX_DEVICES, sample: 10, full: 300 },
 ];
 
 for (const { fleet, ...sizes } of RUNS)

@@ -28,8 +28,8 @@ const MISCOMPILED: Readonly<Record<number, string>> = {
 };
 
 const RUNS = [
-  { fleet: AMD_GPUS, ...seedRange({ sample: 240, full: 360 }) },
-  { fleet: PTX_DEVICES, ...seedRange({ sample: 24, full: 300 }) },
+  { fleet: AMD_GPUS, ...seedRange({ sample: 72, full: 360 }) },
+  { fleet: PTX_DEVICES, ...seedRange({ sample: 16, full: 300 }) },
 ];
 
 for (const { fleet, from, count } of RUNS)

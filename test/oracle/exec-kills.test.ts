@@ -10,10 +10,10 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../fuzz/random.ts';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { buildHsaProgram, LAUNCHER, storeKernel } from './hsa-program.ts';
 
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
-const COUNT = isFull ? 200 : 4;
+const COUNT = IS_FULL_SCALE ? 200 : 4;
 const seed = Number(process.env['WAVEWRIGHT_SEED'] ?? Date.now() % 2 ** 31);
 /** Loaded machines take longer to start than the program takes to run. */
 const LONGEST_MS = 1500;

@@ -5,14 +5,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { beginnings, doneJobs, EXITS, FLEET_TEST, mixed, Rig, tally, until } from './fleet-rig.ts';
 
 /** What is killed, and when, is decided by the seed. */
-const FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
 const SEEDS = process.env['WAVEWRIGHT_SEED'] === undefined ? 10 : 1;
-const SOAK = FULL ? { cases: 20_000, kills: 12, seeds: SEEDS, batch: 16 } : { cases: 60, kills: 3, seeds: 1, batch: 4 };
+const SOAK = IS_FULL_SCALE
+  ? { cases: 20_000, kills: 12, seeds: SEEDS, batch: 16 }
+  : { cases: 60, kills: 3, seeds: 1, batch: 4 };
 const FIRST_SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? Date.now() % 1_000_000);
-const SOAK_OPTIONS = { ...FLEET_TEST, timeout: FULL ? 36_000_000 : FLEET_TEST.timeout };
+const SOAK_OPTIONS = { ...FLEET_TEST, timeout: IS_FULL_SCALE ? 36_000_000 : FLEET_TEST.timeout };
 
 for (let i = 0; i < SOAK.seeds; i++) {
   const seed = FIRST_SEED + i;

@@ -11,20 +11,19 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Level } from '../fuzz/build-targets.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
+import { IS_FULL_SCALE, SEED } from '../scale.ts';
 import { hasClang } from './device-code.ts';
 import type { ProgramImage } from './program-runs.ts';
 import { instructionsOf, runNative, testWithTools } from './program-tools.ts';
 
-const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
-const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
-const COUNT = IS_FULL ? 60 : 6;
+const COUNT = IS_FULL_SCALE ? 60 : 6;
 const LEVELS: readonly Level[] = ['O0', 'O1', 'O2', 'O3', 'Os'];
 const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'];
 /** Larger programs take long to rewrite, several times over. */
 const SMALL = ['--concise', '--max-funcs', '3', '--max-block-depth', '2'];
-const MAX_IMAGE_BYTES = IS_FULL ? 250_000 : 100_000;
+const MAX_IMAGE_BYTES = IS_FULL_SCALE ? 250_000 : 100_000;
 /** Those that do more take minutes on the reference executor. */
-const MAX_INSTRUCTIONS = IS_FULL ? 1_000_000 : 400_000;
+const MAX_INSTRUCTIONS = IS_FULL_SCALE ? 1_000_000 : 400_000;
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 const SEED_STEP = 1000;
 const execute = promisify(execFile);

@@ -11,6 +11,7 @@ import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
 import { Random } from '../fuzz/random.ts';
+import { IS_FULL_SCALE, SEED } from '../scale.ts';
 import { isVector, nameIn } from '../tool-runs.test-support.ts';
 import { hasClang } from './device-code.ts';
 import { Compilers, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
@@ -30,8 +31,6 @@ const ITEMS = 70;
 const DRAWN = 3;
 /** Of a program that is drawn. */
 const DRAWN_LAUNCHES = 6;
-const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
-const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
 
 interface Program {
   readonly target: Target;
@@ -62,7 +61,7 @@ const PROGRAMS: readonly Program[] = TARGETS.flatMap((target) =>
 );
 
 function drawn(): readonly Program[] {
-  if (IS_FULL) return PROGRAMS;
+  if (IS_FULL_SCALE) return PROGRAMS;
   const random = new Random(SEED);
   return Array.from({ length: DRAWN }, () => PROGRAMS[random.below(PROGRAMS.length)]!);
 }
@@ -120,7 +119,7 @@ async function testProgram({ target, subject, build, language, level }: Program)
   const { source } = subject;
   const all = subject.launches(ITEMS, target);
   const random = new Random(SEED + all.length);
-  const launches = IS_FULL ? all : Array.from({ length: DRAWN_LAUNCHES }, () => all[random.below(all.length)]!);
+  const launches = IS_FULL_SCALE ? all : Array.from({ length: DRAWN_LAUNCHES }, () => all[random.below(all.length)]!);
   const image = await compilers.forDevice(source, language, level, target, build.flags);
   const device = deviceOf(target.processor);
   const native = runAll(device, image, launches);

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { CodeObjectReader, type Executable } from '../../src/hsa/index.ts';
+import { sampled } from '../scale.ts';
 import { build, C, CPP, HIP, hasClang, type Language, OPENCL, run } from './device-code.ts';
 
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
@@ -29,6 +30,10 @@ interface Construct {
 const ALL = [C, CPP, OPENCL, HIP];
 const WITH_POINTERS = [C, CPP, HIP];
 const CLASSES = [CPP, HIP];
+
+const BUILDS = ['gfx90a', 'gfx942', 'gfx1100'].flatMap((processor) =>
+  ['-O0', '-O2'].map((level) => ({ processor, level })),
+);
 
 const CONSTRUCTS: readonly Construct[] = [
   {
@@ -225,39 +230,37 @@ if (!hasTools) {
     assert.fail('no clang-19, lld-19 or gcc'),
   );
 } else {
-  for (const language of ALL) {
+  for (const [turn, language] of ALL.entries()) {
     const files = sources(language);
     const names = files.constructs.map(({ name }) => name);
-    for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
-      for (const level of ['-O0', '-O2']) {
-        test(`${language.name}, ${processor}, ${level}`, () => {
-          const options = [level, '-fvisibility=default'];
-          const part = (file: 'a' | 'b', isObject: boolean, visibility = 'default') =>
-            build(language, files[file], processor, [...options, `-fvisibility=${visibility}`], isObject);
-          const objects = { a: part('a', true), b: part('b', true) };
-          const linked = { a: part('a', false), b: part('b', false) };
-          const hidden = { a: part('a', true, 'hidden'), b: part('b', true, 'hidden') };
-          const kinds = { objects, linked, hidden, 'an object and a code object': { a: objects.a, b: linked.b } };
-          const write = (executable: Executable): readonly bigint[] => {
-            const { address, codeObject } = executable.getSymbol('written');
-            const bytes = codeObject.agent.requireDevice().memory.view(address, 4);
-            new DataView(bytes.buffer, bytes.byteOffset, 4).setInt32(0, WRITTEN_VALUE, true);
-            return [];
-          };
-          const values = (readers: readonly CodeObjectReader[]) => {
-            const results = run(processor, readers, { workItems: 1, more: write }).values;
-            return Object.fromEntries(names.map((name, i) => [name, results[i]]));
-          };
-          for (const order of [['a', 'b'] as const, ['b', 'a'] as const]) {
-            const host = hostValues(language, files, order, names.length);
-            const expected = Object.fromEntries(names.map((name, i) => [name, host[i]]));
-            assert.deepEqual(values([lld(order.map((name) => objects[name]))]), expected, `lld, ${order}`);
-            for (const [kind, pair] of Object.entries(kinds)) {
-              assert.deepEqual(values(order.map((name) => pair[name])), expected, `${kind}, ${order}`);
-            }
+    for (const { processor, level } of sampled(BUILDS, 3, turn)) {
+      test(`${language.name}, ${processor}, ${level}`, () => {
+        const options = [level, '-fvisibility=default'];
+        const part = (file: 'a' | 'b', isObject: boolean, visibility = 'default') =>
+          build(language, files[file], processor, [...options, `-fvisibility=${visibility}`], isObject);
+        const objects = { a: part('a', true), b: part('b', true) };
+        const linked = { a: part('a', false), b: part('b', false) };
+        const hidden = { a: part('a', true, 'hidden'), b: part('b', true, 'hidden') };
+        const kinds = { objects, linked, hidden, 'an object and a code object': { a: objects.a, b: linked.b } };
+        const write = (executable: Executable): readonly bigint[] => {
+          const { address, codeObject } = executable.getSymbol('written');
+          const bytes = codeObject.agent.requireDevice().memory.view(address, 4);
+          new DataView(bytes.buffer, bytes.byteOffset, 4).setInt32(0, WRITTEN_VALUE, true);
+          return [];
+        };
+        const values = (readers: readonly CodeObjectReader[]) => {
+          const results = run(processor, readers, { workItems: 1, more: write }).values;
+          return Object.fromEntries(names.map((name, i) => [name, results[i]]));
+        };
+        for (const order of [['a', 'b'] as const, ['b', 'a'] as const]) {
+          const host = hostValues(language, files, order, names.length);
+          const expected = Object.fromEntries(names.map((name, i) => [name, host[i]]));
+          assert.deepEqual(values([lld(order.map((name) => objects[name]))]), expected, `lld, ${order}`);
+          for (const [kind, pair] of Object.entries(kinds)) {
+            assert.deepEqual(values(order.map((name) => pair[name])), expected, `${kind}, ${order}`);
           }
-        });
-      }
+        }
+      });
     }
   }
 

@@ -10,6 +10,7 @@ import { after, type TestContext, test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { inParallel } from '../fuzz/differential.ts';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { AES_KEY, aesBlocks, aesLaunch } from './opencl/algorithms.ts';
 import { Compilers, definitions, LEVELS, type Level, type Target } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
@@ -25,14 +26,13 @@ interface Tested extends Target {
   readonly everything: boolean;
 }
 
-const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
 const SAMPLED: readonly Tested[] = [
-  { processor: 'gfx90a', waveSize: 64, levels: LEVELS, everything: true },
-  { processor: 'gfx942', waveSize: 64, levels: ['O2'], everything: false },
-  { processor: 'gfx1100', waveSize: 32, levels: ['O0', 'O2'], everything: true },
+  { processor: 'gfx90a', waveSize: 64, levels: ['O0', 'O2'], everything: true },
+  { processor: 'gfx942', waveSize: 64, levels: ['O3'], everything: false },
+  { processor: 'gfx1100', waveSize: 32, levels: ['O0', 'Os'], everything: false },
   { processor: 'gfx1100', waveSize: 64, levels: ['O2'], everything: false },
 ];
-const TARGETS = IS_FULL ? SAMPLED.map((target) => ({ ...target, levels: LEVELS, everything: true })) : SAMPLED;
+const TARGETS = IS_FULL_SCALE ? SAMPLED.map((target) => ({ ...target, levels: LEVELS, everything: true })) : SAMPLED;
 
 /**
  * What an executor runs: which levels, about how many work-items, and whether all builds in all languages or
@@ -94,7 +94,7 @@ async function testBuild(target: Tested, subject: Subject, build: Build, isFirst
     sets.map(({ executor, launches }) => expectedOf(launches, source, executor.items, target)),
   );
   const languages = languagesOf(subject).slice(0, target.everything ? undefined : 1);
-  const levels = (target.everything && !IS_FULL ? subject.levels : undefined) ?? target.levels;
+  const levels = (target.everything && !IS_FULL_SCALE ? subject.levels : undefined) ?? target.levels;
   const images = languages.flatMap((language) => levels.map((level) => ({ language, level })));
   const found: string[] = [];
   let launched = 0;

@@ -14,9 +14,9 @@ import fc from 'fast-check';
 import { readArguments } from '../../src/printf/arguments.ts';
 import { formatPrintf } from '../../src/printf/format.ts';
 import { LLVM_DIALECT, parseFormat } from '../../src/printf/parse.ts';
+import { SEED } from '../scale.ts';
 
 const CASES = 30_000;
-const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
 
 /** How a value travels through C's variable arguments. */
 const KIND = { int: 0, long: 1, double: 2, string: 3 } as const;

@@ -10,21 +10,21 @@ import { test } from 'node:test';
 import { parseCodeObject } from '../../src/codeobject/code-object.ts';
 import { instrumentImage } from '../../src/instrument/index.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
+import { IS_FULL_SCALE } from '../scale.ts';
 import { llvmAssemble, llvmTexts } from './llvm-mc.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const isMissing = spawnSync('llvm-mc-19', ['--version']).status !== 0;
-const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
 const TOOLS = [
   ...['instruction-count', 'memory-trace'],
-  ...(IS_FULL ? ['block-count', 'coalescing', 'lds-bank-conflicts', 'branch-divergence', 'value-profile'] : []),
+  ...(IS_FULL_SCALE ? ['block-count', 'coalescing', 'lds-bank-conflicts', 'branch-divergence', 'value-profile'] : []),
 ];
 /** Of operands of eight bits: what says that a literal follows, and the numbers that need none. */
 const [LITERAL, SMALLEST, LARGEST] = [255, -16, 64];
 /** Five targets. */
 const FILES = [
   ...['gfx90a', 'gfx942', 'gfx1100'].flatMap((processor) =>
-    (IS_FULL
+    (IS_FULL_SCALE
       ? readdirSync(path.join(ROOT, 'examples/kernels'))
           .filter((name) => name.endsWith('.co'))
           .map((name) => name.split('.')[0]!)

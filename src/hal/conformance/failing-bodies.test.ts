@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { IS_FULL_SCALE, SEED } from '../../../test/scale.ts';
 import { Executable } from '../../hsa/executables/executable.ts';
 import { Queue } from '../../hsa/queues/queue.ts';
 import { amdgpuDriver } from '../amdgpu/index.ts';
@@ -20,8 +21,6 @@ import { type SuiteBody, suiteBodies } from './cts-run.test-support.ts';
 import { FailingCalls } from './failing-calls.test-support.ts';
 import { SUBJECTS, type Subject, testAgents, withParameters } from './subject.test-support.ts';
 
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
-const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
 /** Bodies that are drawn of each way. */
 const DRAWN = 12;
 /** Until which a body ends whatever fails; the longest takes a tenth of it. */
@@ -164,12 +163,12 @@ async function problemsOf(
 for (const way of WAYS) {
   const subject = SUBJECTS.find(({ name }) => name === way.target)!;
   const name = `${way.target}: bodies end where an HSA call fails, with '${way.parameters}'`;
-  test(name, { timeout: isFull ? undefined : 120_000 }, async (context: TestContext) => {
+  test(name, { timeout: IS_FULL_SCALE ? undefined : 120_000 }, async (context: TestContext) => {
     const random = seededIntegers(SEED);
     const all = suiteBodies(subject).filter(({ skip }) => skip === false);
-    const bodies = isFull ? all : Array.from({ length: DRAWN }, () => all[random(all.length)]!);
+    const bodies = IS_FULL_SCALE ? all : Array.from({ length: DRAWN }, () => all[random(all.length)]!);
     const choose = (count: number): readonly number[] => {
-      if (isFull) return Array.from({ length: count }, (_, i) => i);
+      if (IS_FULL_SCALE) return Array.from({ length: count }, (_, i) => i);
       return count === 0 ? [] : [random(count)];
     };
     const found: Awaited<ReturnType<typeof problemsOf>>[] = [];

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { queryObjects, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { IS_FULL_SCALE } from '../../../test/scale.ts';
 import type { Device } from '../../device/device.ts';
 import { amdgpuDriver } from '../amdgpu/index.ts';
 import { CommandBuffer } from '../commands/command-buffer.ts';
@@ -20,7 +21,6 @@ import { Submission } from '../queues/submission.ts';
 import { failureOf } from './cts.test-support.ts';
 import { conformanceCode, testAgents } from './subject.test-support.ts';
 
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
 const CLASSES = [BufferAllocation, CommandBuffer, HalError, LogicalDevice, Semaphore, Submission, Timepoint];
 /** Operations that are submitted before the host waits for them. */
 const BATCH = 250;
@@ -84,7 +84,7 @@ async function usage(): Promise<Usage> {
   // What `deref` gave lives until the next turn.
   await new Promise((resolve) => setTimeout(resolve));
   collectGarbage();
-  const objects = isFull ? CLASSES.map((each) => queryObjects(each, { format: 'count' })) : [given.length];
+  const objects = IS_FULL_SCALE ? CLASSES.map((each) => queryObjects(each, { format: 'count' })) : [given.length];
   const objectCount = objects.reduce((sum, each) => sum + each, 0);
   const { heapUsed, external } = process.memoryUsage();
   const gpuBytes = [...gpuMemory.values()].reduce((sum, each) => sum + each, 0);
@@ -104,7 +104,7 @@ async function grows(context: TestContext, count: number, run: (first: number, c
     if (done === marks[found.length]) found.push(await usage());
   }
   const [tenth, , end] = found as [Usage, Usage, Usage];
-  if (isFull) {
+  if (IS_FULL_SCALE) {
     for (const key of ['objectCount', 'heapBytes', 'gpuBytes'] as const) {
       context.diagnostic(`${key}: ${found.map((each) => each[key]).join(', ')}`);
     }
@@ -115,7 +115,7 @@ async function grows(context: TestContext, count: number, run: (first: number, c
   assert.ok(growth <= MAX_HEAP_GROWTH_BYTES, `${growth} bytes more after ${count} than after ${count / 10}`);
 }
 
-const DISPATCHES = isFull ? 1_000_000 : 5000;
+const DISPATCHES = IS_FULL_SCALE ? 1_000_000 : 5000;
 test(`${DISPATCHES} dispatches keep nothing`, async (context) => {
   using registry = createRegistry();
   const device = await registry.open('amdgpu');
@@ -129,7 +129,7 @@ test(`${DISPATCHES} dispatches keep nothing`, async (context) => {
   assert.deepEqual([...new Uint32Array(total.read().buffer)], [DISPATCHES]);
 });
 
-const SIGNALS = isFull ? 1_000_000 : 20_000;
+const SIGNALS = IS_FULL_SCALE ? 1_000_000 : 20_000;
 test(`${SIGNALS} signals keep nothing, nor does who waited and gave up`, async (context) => {
   using registry = createRegistry();
   const device = await registry.open('null');
@@ -149,7 +149,7 @@ test(`${SIGNALS} signals keep nothing, nor does who waited and gave up`, async (
   assert.deepEqual([timeline.query(), timeline.waiterCount], [SIGNALS, 0]);
 });
 
-const EXECUTIONS = isFull ? 100_000 : 2500;
+const EXECUTIONS = IS_FULL_SCALE ? 100_000 : 2500;
 test(`${EXECUTIONS} executions of command buffers keep nothing`, async (context) => {
   using registry = createRegistry();
   const device = await registry.open('amdgpu');
@@ -177,11 +177,11 @@ test(`${EXECUTIONS} executions of command buffers keep nothing`, async (context)
 });
 
 const EMPTY = Uint8Array.of(0);
-const FAILURES = isFull ? 100_000 : 2500;
+const FAILURES = IS_FULL_SCALE ? 100_000 : 2500;
 test(`${FAILURES} failures and allocations of queues keep nothing`, async (context) => {
   using registry = createRegistry();
   // The HSA runtime remembers the last 4096 places where memory was freed, for reports of faults.
-  const device = await registry.open(isFull ? 'amdgpu' : 'null');
+  const device = await registry.open(IS_FULL_SCALE ? 'amdgpu' : 'null');
   await grows(context, FAILURES, async (_, count) => {
     const gate = watch(device.createSemaphore());
     const abort = new AbortController();
@@ -200,7 +200,7 @@ test(`${FAILURES} failures and allocations of queues keep nothing`, async (conte
   assert.equal(device.allocator.statistics.liveCount, 0);
 });
 
-const DEVICES = isFull ? 2500 : 20;
+const DEVICES = IS_FULL_SCALE ? 2500 : 20;
 test(`${DEVICES} devices that are closed keep nothing`, async (context) => {
   using registry = createRegistry();
   await grows(context, DEVICES, async (_, count) => {

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { IS_FULL_SCALE } from '../../../test/scale.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
 import type { HalQueue, QueueCopy } from '../queues/queue.ts';
 import { randomProgram, shrink } from './random-program.test-support.ts';
@@ -13,7 +14,6 @@ import { createRegistry, SUBJECTS, type Subject, withParameters } from './subjec
 
 /** Steps of a program at most. */
 const SIZE = 24;
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
 
 interface Run {
   readonly subject: string;
@@ -23,17 +23,17 @@ interface Run {
 }
 
 const RUNS: readonly Run[] = [
-  { subject: 'null', gpus: 1, count: isFull ? 30_000 : 300 },
-  { subject: 'local', gpus: 1, count: isFull ? 30_000 : 400 },
-  { subject: 'gfx90a', gpus: 1, count: isFull ? 20_000 : 250 },
-  { subject: 'gfx942', gpus: 1, count: isFull ? 5000 : 50 },
-  { subject: 'gfx1100', gpus: 1, count: isFull ? 20_000 : 100 },
-  { subject: 'gfx1201', gpus: 1, count: isFull ? 5000 : 50 },
-  { subject: 'gfx90a', gpus: 2, count: isFull ? 10_000 : 100 },
-  { subject: 'gfx1100', gpus: 2, count: isFull ? 10_000 : 50 },
+  { subject: 'null', gpus: 1, count: IS_FULL_SCALE ? 30_000 : 300 },
+  { subject: 'local', gpus: 1, count: IS_FULL_SCALE ? 30_000 : 400 },
+  { subject: 'gfx90a', gpus: 1, count: IS_FULL_SCALE ? 20_000 : 250 },
+  { subject: 'gfx942', gpus: 1, count: IS_FULL_SCALE ? 5000 : 50 },
+  { subject: 'gfx1100', gpus: 1, count: IS_FULL_SCALE ? 20_000 : 100 },
+  { subject: 'gfx1201', gpus: 1, count: IS_FULL_SCALE ? 5000 : 50 },
+  { subject: 'gfx90a', gpus: 2, count: IS_FULL_SCALE ? 10_000 : 100 },
+  { subject: 'gfx1100', gpus: 2, count: IS_FULL_SCALE ? 10_000 : 50 },
 ];
 /** Programs on one device, whose schedule has one seed. */
-const BATCH = isFull ? 250 : 25;
+const BATCH = IS_FULL_SCALE ? 250 : 25;
 
 /** In turn: how queues of GPUs wait for each other, and their rings. */
 const GPU_SCHEDULES = [

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
+import { IS_FULL_SCALE } from '../../../test/scale.ts';
 import { assembledImage, kernelSource } from '../../bench/assembled-kernel.ts';
 import { createEmulatedDevice } from '../../devices/emulated/index.ts';
 import { refused as refusedAs } from '../conformance/subject.test-support.ts';
@@ -19,8 +20,6 @@ import type { AdderTask, ProducerTask } from '../queues/producer.test-support.ts
 import type { Signal } from '../signals/signal.ts';
 import { FakeDevice } from './fake-device.test-support.ts';
 import { createRuntime } from './runtime.ts';
-
-const IS_FULL = process.env.WAVEWRIGHT_SCALE === 'full';
 
 /** Numbers from 0 to n - 1, the same in every run. */
 function randomNumbers(seed: number): (n: number) => number {
@@ -42,7 +41,7 @@ interface Span {
 }
 
 test('100 queues with packets in random order and a web of dependencies do what the model allows', () => {
-  const [queueCount, packetsPerQueue] = [100, IS_FULL ? 10_000 : 100];
+  const [queueCount, packetsPerQueue] = [100, IS_FULL_SCALE ? 10_000 : 100];
   const random = randomNumbers(1);
   const device = new FakeDevice(2 ** 26);
   using runtime = createRuntime({ devices: [device] });
@@ -121,7 +120,7 @@ function inThread(task: ProducerTask | AdderTask): Promise<void> {
 }
 
 test('producers in other threads fill one queue: every packet runs once, in the order of its producer', async () => {
-  const [producerCount, packetsEach] = [4, IS_FULL ? 100_000 : 2000];
+  const [producerCount, packetsEach] = [4, IS_FULL_SCALE ? 100_000 : 2000];
   const device = new FakeDevice(2 ** 22);
   using runtime = createRuntime({ devices: [device] });
   const queue = runtime.createQueue(runtime.gpuAgents[0]!, { sizePackets: 128 });
@@ -158,7 +157,7 @@ test('producers in other threads fill one queue: every packet runs once, in the 
 });
 
 test('a storm of signals: threads add to one, handlers and waits for many see every change that holds', async () => {
-  const [threadCount, additions, signalCount] = [4, IS_FULL ? 2_000_000 : 50_000, IS_FULL ? 10_000 : 500];
+  const [threadCount, additions, signalCount] = [4, IS_FULL_SCALE ? 2_000_000 : 50_000, IS_FULL_SCALE ? 10_000 : 500];
   const device = new FakeDevice(2 ** 24);
   using runtime = createRuntime({ devices: [device] });
   const sum = runtime.createSignal(0n);
@@ -193,7 +192,7 @@ test('a storm of signals: threads add to one, handlers and waits for many see ev
 });
 
 test('a storm of allocations keeps what pools promise', () => {
-  const operations = IS_FULL ? 200_000 : 4000;
+  const operations = IS_FULL_SCALE ? 200_000 : 4000;
   const random = randomNumbers(3);
   const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 });
   using runtime = createRuntime({ devices: [device] });
@@ -261,7 +260,7 @@ function heapBytes(): number {
 }
 
 test('dispatches leave nothing behind', () => {
-  const count = IS_FULL ? 1_000_000 : 20_000;
+  const count = IS_FULL_SCALE ? 1_000_000 : 20_000;
   // A wave has 150 KiB of state: device memory would not be enough for those of a hundred dispatches.
   const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 24 });
   using runtime = createRuntime({ devices: [device] });

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { IS_FULL_SCALE } from '../../../test/scale.ts';
 import { World } from '../../hal/conformance/cts.test-support.ts';
 import { suiteBodies } from '../../hal/conformance/cts-run.test-support.ts';
 import { randomProgram } from '../../hal/conformance/random-program.test-support.ts';
@@ -12,8 +13,6 @@ import { differences } from '../../hal/conformance/random-run.test-support.ts';
 import { createRegistry, SUBJECTS, type Subject } from '../../hal/conformance/subject.test-support.ts';
 import type { DriverRegistry, HalExecutable } from '../../hal/index.ts';
 import { recorded, replayed } from './recorded-suite.test-support.ts';
-
-const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
 
 /** Bodies that are about what a recording changes, or leave open what comes of them. */
 const EXCEPTIONS: ReadonlySet<string> = new Set([
@@ -27,7 +26,7 @@ const subjectNamed = (name: string): Subject => SUBJECTS.find((each) => each.nam
 
 /** Groups for the sample on a GPU: what differs most from `local`. */
 const SAMPLE = /^(?:Dispatch|CommandBufferDispatch|Program|Fault|ExternalMemory|Executable|Loss)/;
-const SUITES: readonly (readonly [string, RegExp])[] = isFull
+const SUITES: readonly (readonly [string, RegExp])[] = IS_FULL_SCALE
   ? SUBJECTS.map(({ name }) => [name, /./] as const)
   : [
       ['local', /^(?!.*(?:Stress|Large))/],
@@ -68,10 +67,10 @@ interface Programs {
 }
 
 const PROGRAMS: readonly Programs[] = [
-  { subject: 'local', count: isFull ? 400 : 40, parameters: 'seed=3' },
-  { subject: 'null', count: isFull ? 100 : 10, parameters: '' },
-  { subject: 'gfx90a', count: isFull ? 300 : 20, parameters: 'waits=barrier&ring=4&notifications=2' },
-  { subject: 'gfx1100', count: isFull ? 200 : 5, parameters: 'waits=defer' },
+  { subject: 'local', count: IS_FULL_SCALE ? 400 : 40, parameters: 'seed=3' },
+  { subject: 'null', count: IS_FULL_SCALE ? 100 : 10, parameters: '' },
+  { subject: 'gfx90a', count: IS_FULL_SCALE ? 300 : 20, parameters: 'waits=barrier&ring=4&notifications=2' },
+  { subject: 'gfx1100', count: IS_FULL_SCALE ? 200 : 5, parameters: 'waits=defer' },
 ];
 
 async function recordedProgram(subject: Subject, registry: DriverRegistry, seed: number): Promise<Uint8Array> {
