@@ -81,4 +81,6 @@ export const INT_OPS = {
   'i1.rare': op('i1', ['i1'], (a: number) => a),
   /** 1 for true, 0 for false. */
   'i1.toI32': op('i32', ['i1'], (a: number) => a),
+  /** -1 for true, 0 for false: what lanes hold for a condition in any case. */
+  'i1.toMask': op('i32', ['i1'], (a: number) => -a | 0),
 } as const satisfies Record<string, Op>;

@@ -360,6 +360,14 @@ export const INT_EMISSION: Readonly<Record<keyof typeof INT_OPS, Emission>> = {
       return [captured(f)];
     },
   },
+  'i1.toMask': {
+    scalar: ({ f }, [a]) => {
+      f.i32(0);
+      f.get(a!);
+      f.op('i32.sub');
+    },
+    simd: copy,
+  },
 };
 
 function copy({ f }: Emitter, [a]: readonly LaneArgument[]): Lanes {

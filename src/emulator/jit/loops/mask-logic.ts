@@ -3,6 +3,7 @@
  * comparisons and conditions, of which nothing is known. Truth tables of up to 2^12 rows, as bits of a
  * number, decide what follows from what.
  */
+import { OPS } from '../../../ir/ops.ts';
 import { isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 
@@ -53,7 +54,7 @@ export class MaskLogic {
     if (leaf.kind === 'const') return leaf.value === 0n ? 0n : ALL;
     const known = at.masks.get(node);
     if (known !== undefined) return known;
-    if (leaf.kind === 'pure' && leaf.op.startsWith('i1.') && leaf.op !== 'i1.toI32') {
+    if (leaf.kind === 'pure' && leaf.op.startsWith('i1.') && OPS[leaf.op].result === 'i1') {
       const [a, b] = args.map((arg) => this.table(arg, at));
       if (a === undefined || (args.length > 1 && b === undefined)) return undefined;
       switch (leaf.op) {

@@ -23,7 +23,7 @@ export function addressParts(graph: Graph, address: Node, isWide: boolean): Addr
     return { low: graph.op('i32.add', floor, index.args[0]!), high, floor, offset: offset + inner.offset, indexed };
   }
   const [low, high] = [graph.op('i64.low', base), graph.op('i64.high', base)];
-  return { low, high, floor: undefined, offset, indexed: indexedAddress(low, high) };
+  return { low, high, floor: undefined, offset, indexed: indexedAddress(graph, low, high) };
 }
 
 const bothWays = ({ args: [a, b] }: Node): readonly (readonly [Node, Node])[] => [
@@ -44,9 +44,9 @@ function withoutOffset(address: Node): { readonly base: Node; readonly offset: n
 }
 
 /** Words of a sum with a carry between them, one operand uniform and one an extended 32-bit value. */
-function indexedAddress(low: Node, high: Node): IndexedAddress | undefined {
-  if (!isOp(low, 'i32.add') || !isOp(high, 'i32.add')) return undefined;
-  const sum = bothWays(high).find(([, carry]) => isCarryOf(low, carry))?.[0];
+function indexedAddress(graph: Graph, low: Node, high: Node): IndexedAddress | undefined {
+  if (!isOp(low, 'i32.add')) return undefined;
+  const sum = withoutCarry(graph, low, high);
   const lows = bothWays(low).find(([base, offset]) => !base.lane && offset.lane);
   if (!sum || !lows) return undefined;
   const highs = !sum.lane ? [sum] : isOp(sum, 'i32.add') ? bothWays(sum).find(([base]) => !base.lane) : undefined;
@@ -55,10 +55,12 @@ function indexedAddress(low: Node, high: Node): IndexedAddress | undefined {
   return index && { baseLow: lows[0], baseHigh: highs[0]!, ...index };
 }
 
-/** Whether a value is 1 where the addition carried. */
-function isCarryOf(sum: Node, carry: Node): boolean {
-  const test = isOp(carry, 'i1.toI32') ? carry.args[0]! : undefined;
-  return test !== undefined && isOp(test, 'i32.ltU') && test.args[0] === sum && sum.args.includes(test.args[1]!);
+/** What the carry of `low` was added to. */
+function withoutCarry(graph: Graph, low: Node, high: Node): Node | undefined {
+  if (!isOp(high, 'i32.sub') || !isOp(high.args[1]!, 'i1.toMask')) return undefined;
+  const test = high.args[1]!.args[0]!;
+  const isCarry = low.args.some((operand) => graph.op('i32.ltU', low, operand) === test);
+  return isCarry ? high.args[0] : undefined;
 }
 
 /** What was extended to 64 bits and shifted to give these words; a high word that is absent is 0. */
@@ -73,11 +75,7 @@ function extendedIndex(
   const shift = Number(constantOf(amount) ?? 0n);
   if (shift < 1 || shift > MAX_SHIFT) return undefined;
   if (isShift(high, 'i32.shrU', index, 32 - shift)) return { index, shift, isSigned: false };
-  if (!isOp(high, 'i32.or')) return undefined;
-  const [upper, between] = high.args as [Node, Node];
-  const extension = isOp(upper, 'i32.shl') && constantOf(upper.args[1]!) === BigInt(shift) ? upper.args[0]! : undefined;
-  const isSigned = extension !== undefined && isShift(extension, 'i32.shrS', index, 31);
-  return isSigned && isShift(between, 'i32.shrU', index, 32 - shift) ? { index, shift, isSigned } : undefined;
+  return isShift(high, 'i32.shrS', index, 32 - shift) ? { index, shift, isSigned: true } : undefined;
 }
 
 const isShift = (node: Node, op: 'i32.shrS' | 'i32.shrU', value: Node, amount: number): boolean =>

@@ -119,12 +119,20 @@ export class Graph {
         // The mask of a wave of 32 lanes has no high half.
         return this.#waveSize === 32 && isOp(a, 'i64.low') && a.args[0]!.leaf.kind === 'ballot' ? a.args[0] : undefined;
       case 'i32.add':
+        return first === 0n
+          ? b
+          : second === 0n
+            ? a
+            : (this.#withCarry('i32.sub', a, b) ?? this.#withCarry('i32.sub', b, a));
+      case 'i32.ltU':
+        return second === 0n ? this.constant(0n, 'i1') : this.#signedTest(a, b);
       case 'i64.add':
       case 'i32.or':
       case 'i32.xor':
       case 'i64.or':
         return first === 0n ? b : second === 0n ? a : undefined;
       case 'i32.sub':
+        return second === 0n ? a : this.#withCarry('i32.add', a, b);
       case 'i32.shl':
       case 'i32.shrU':
       case 'i64.shl':
@@ -159,14 +167,41 @@ export class Graph {
     }
   }
 
+  /** A bit that is added or subtracted: lanes have conditions as masks, of which each is the negative bit. */
+  #withCarry(op: 'i32.add' | 'i32.sub', value: Node, bit: Node): Node | undefined {
+    return bit.lane && isOp(bit, 'i1.toI32') ? this.op(op, value, this.op('i1.toMask', bit.args[0]!)) : undefined;
+  }
+
+  /**
+   * A comparison with a value of the wave, whose sign is changed once for all lanes: vectors are compared as
+   * signed numbers. A sum carried if it is below either operand.
+   */
+  #signedTest(a: Node, b: Node): Node | undefined {
+    const other = a.lane && b.lane && isOp(a, 'i32.add') && a.args.includes(b) && a.args.find(({ lane }) => !lane);
+    if (other) return this.op('i32.ltU', a, other);
+    return a.lane === b.lane ? undefined : this.op('i32.ltS', this.#signFlipped(a), this.#signFlipped(b));
+  }
+
+  /** The sign changes with that of an operand that is added. */
+  #signFlipped(value: Node): Node {
+    const [a, b] = value.args as [Node, Node];
+    if (value.lane && isOp(value, 'i32.sub') && !b.lane) return this.op('i32.sub', a, this.#signFlipped(b));
+    if (value.lane && isOp(value, 'i32.add')) {
+      if (!b.lane) return this.op('i32.add', a, this.#signFlipped(b));
+      if (!a.lane) return this.op('i32.add', this.#signFlipped(a), b);
+    }
+    return this.op('i32.xor', value, this.constant(-0x80000000n, 'i32'));
+  }
+
   #chosen(condition: Node, yes: Node, no: Node): Node | undefined {
     const value = constantOf(condition);
     return value === undefined ? (yes === no ? yes : undefined) : value === 1n ? yes : no;
   }
 
-  /** A choice between 1 and 0 is the condition itself. */
+  /** A choice between 1 and 0, or -1 and 0 in lanes, is the condition itself. */
   #bit(condition: Node, yes: Node, no: Node): Node | undefined {
     const [one, other] = [constantOf(yes), constantOf(no)];
+    if (condition.lane && one === -1n && other === 0n) return this.op('i1.toMask', condition);
     if (one === 1n && other === 0n) return this.op('i1.toI32', condition);
     return one === 0n && other === 1n ? this.op('i1.toI32', this.op('i1.not', condition)) : undefined;
   }
@@ -246,8 +281,12 @@ export class Graph {
     const shift = (name: 'i32.shl' | 'i32.shrU' | 'i32.shrS', value: Node, by: number): Node =>
       this.op(name, value, number(by));
     if (amount === 0) return half === 0 ? low : high;
+    // What comes down from a sign does not differ from bit 31.
+    const isExtended = isOp(high, 'i32.shrS') && high.args[0] === low && constantOf(high.args[1]!) === 31n;
     const between = (left: number): Node =>
-      this.op('i32.or', shift('i32.shl', high, left), shift('i32.shrU', low, 32 - left));
+      isExtended
+        ? shift('i32.shrS', low, 32 - left)
+        : this.op('i32.or', shift('i32.shl', high, left), shift('i32.shrU', low, 32 - left));
     if (op === 'i64.shl') {
       if (amount >= 32) return half === 0 ? number(0) : shift('i32.shl', low, amount - 32);
       return half === 0 ? shift('i32.shl', low, amount) : between(amount);
