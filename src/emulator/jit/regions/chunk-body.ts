@@ -23,7 +23,7 @@ import { FastMemory } from './fast-memory.ts';
 import { constantOf, keepsNan } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
 import type { EmittedValues, LinearAccesses } from './linear-accesses.ts';
-import type { Node, NodeOf } from './node.ts';
+import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import type { Region } from './region.ts';
 
 /** What the bodies of a loop use: values that do not change from chunk to chunk. */
@@ -454,16 +454,4 @@ export class ChunkBody {
     f.op('i64.or');
     f.set(ballot);
   }
-}
-
-/** The lane values among some nodes and all that they are computed from, in order. */
-export function lanesBehind(nodes: readonly Node[]): readonly Node[] {
-  const found = new Set<Node>();
-  const add = (node: Node): void => {
-    if (!node.lane || found.has(node)) return;
-    found.add(node);
-    node.args.forEach(add);
-  };
-  nodes.forEach(add);
-  return [...found].sort((a, b) => a.id - b.id);
 }

@@ -11,10 +11,10 @@ import { type Lanes, splat } from '../../lowering/emitter.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
+import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
 import { Hoisted } from './hoisted.ts';
 import { type EmittedValues, LinearAccesses } from './linear-accesses.ts';
-import type { Node, NodeOf } from './node.ts';
+import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import type { Region } from './region.ts';
 import type { UsualValues } from './usual.ts';
 

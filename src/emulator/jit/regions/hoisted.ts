@@ -35,9 +35,8 @@ export class Hoisted {
     for (const { space, max } of groups) {
       if (space === 'lds' || space === 'private') this.#addSegment(wave, space, max);
       else this.#window ??= this.#made('v128', operation('i32x4.splat', spaces.windowHi));
-      if (space === 'private') continue;
       this.#lanes ??= this.#made('v128', () => f.v128([0, 1, 2, 3]));
-      this.#dwords ??= this.#made('v128', () => f.v128([0, 4, 8, 12]));
+      if (space !== 'private') this.#dwords ??= this.#made('v128', () => f.v128([0, 4, 8, 12]));
     }
   }
 

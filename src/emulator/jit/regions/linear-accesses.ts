@@ -4,7 +4,24 @@
  * and each is made of loads or stores of vectors.
  */
 import { assert } from '../../../base/errors.ts';
-import { and, assign, eqz, geU, gtU, ltS, ltU, ne, or, push, sub, sum } from '../../../wasm/expression.ts';
+import {
+  and,
+  assign,
+  eqz,
+  geU,
+  gtU,
+  ltS,
+  ltU,
+  ne,
+  operation,
+  or,
+  type Push,
+  push,
+  shrU,
+  sub,
+  sum,
+  type Term,
+} from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
@@ -16,6 +33,7 @@ import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group
 import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
+import { LaneSteps, termsOf } from './lane-steps.ts';
 import type { IndexedAddress, Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
@@ -52,13 +70,14 @@ interface VectorAccess {
   readonly swizzle: Local;
 }
 
-/** What is expected of a group's addresses while they are looked at. */
-interface Comparison {
-  readonly expected: Local;
-  /** From chunk to chunk; undefined in private memory. */
-  readonly step: Local | undefined;
-  /** Not zero in a lane that is not as expected. */
-  readonly unusual: Local;
+/** Addresses that turned out to be linear, while their range is checked. */
+interface LinearOpening {
+  readonly steps: LaneSteps;
+  /** How many, from `firstLane` on. */
+  readonly lanes: number;
+  readonly firstLane: Local;
+  /** Where it goes that is not permitted. */
+  readonly no: BlockLabel;
 }
 
 export interface LinearEnvironment {
@@ -73,11 +92,9 @@ export interface EmittedValues {
   release(): void;
 }
 
-/** Lane values that are looked at. */
-const comparedNodes = ({ parts }: AccessGroup): Node[] => {
-  const other = parts.indexed ? parts.indexed.index : parts.high;
-  return other?.lane ? [parts.low, other] : [parts.low];
-};
+/** A word of its own that says where a group's addresses lead. */
+const highWordOf = ({ parts }: AccessGroup): Node | undefined =>
+  parts.indexed || !parts.high?.lane ? undefined : parts.high;
 
 /**
  * Whether accesses touch one place after another: then the lanes, too, may be further apart than one access.
@@ -89,6 +106,9 @@ export class LinearAccesses {
   /** Lane values that `emit` needs. */
   readonly nodes: readonly Node[];
   readonly #environment: LinearEnvironment;
+  /** Values that addresses are sums of. */
+  readonly #terms: readonly Node[];
+  readonly #highWords: ReadonlySet<Node>;
   readonly #accesses = new Map<AccessGroup, LinearAccess>();
 
   constructor(environment: LinearEnvironment, groups: Iterable<AccessGroup>) {
@@ -105,7 +125,16 @@ export class LinearAccesses {
             : undefined,
       });
     }
-    this.nodes = [...this.#accesses.keys()].flatMap(comparedNodes);
+    const highWords = new Set<Node>();
+    const roots: Node[] = [];
+    for (const group of this.#accesses.keys()) {
+      roots.push(group.parts.indexed?.index ?? group.parts.low);
+      const high = highWordOf(group);
+      if (high && this.#looksAtHigh(group)) highWords.add(high);
+    }
+    this.#terms = termsOf(roots);
+    this.#highWords = highWords;
+    this.nodes = [...this.#terms, ...highWords];
   }
 
   has(group: AccessGroup): boolean {
@@ -138,70 +167,27 @@ export class LinearAccesses {
    * Where not all are linear, goes to `no`.
    */
   emit(chunks: number, firstLane: Local, at: (chunk: number) => EmittedValues, no: BlockLabel): void {
-    const { f } = this.#environment.state;
-    const comparisons = new Map<AccessGroup, Comparison>();
-    for (let chunk = 0; chunk < chunks; chunk++) {
-      const { argument, release } = at(chunk);
-      const lanes = (node: Node): Local => argument(node).lanes[0]!;
-      for (const [group, access] of this.#accesses) {
-        if (chunk === 0) comparisons.set(group, this.#begin(access, lanes(group.parts.low)));
-        else this.#next(comparisons.get(group)!);
-        this.#compare(comparisons.get(group)!, group, lanes);
-      }
-      release();
-    }
-    for (const { unusual } of comparisons.values()) f.get(unusual);
-    for (let i = 1; i < comparisons.size; i++) f.op('v128.or');
-    f.op('v128.any_true');
-    f.brIf(no);
-    for (const [group, access] of this.#accesses) {
-      this.#open(group, access, chunks, firstLane, no);
-      const { expected, step, unusual } = comparisons.get(group)!;
-      f.free(expected, unusual, ...(step ? [step] : []));
-    }
-  }
-
-  /** From the first two lanes, what to expect of the others. */
-  #begin(access: LinearAccess, low: Local): Comparison {
-    const { state, hoisted } = this.#environment;
+    const { state, hoisted, scalar } = this.#environment;
     const { f } = state;
-    const [expected, unusual] = [f.local('v128'), f.local('v128')];
-    const { address, stride } = access;
-    f.get(low);
-    f.lane('i32x4.extract_lane', 0);
-    f.tee(address);
-    f.op('i32x4.splat');
-    f.set(expected);
+    const steps = new LaneSteps(f, hoisted, scalar);
+    const unusual = f.local('v128');
     f.v128([0, 0, 0, 0]);
     f.set(unusual);
-    if (!stride) return { expected, step: undefined, unusual };
-    const step = f.local('v128');
-    f.get(low);
-    f.lane('i32x4.extract_lane', 1);
-    f.get(address);
-    f.op('i32.sub');
-    f.tee(stride);
-    f.op('i32x4.splat');
-    f.tee(step);
-    f.get(hoisted.lanes);
-    f.op('i32x4.mul');
-    f.get(expected);
-    f.op('i32x4.add');
-    f.set(expected);
-    f.get(step);
-    f.i32(2);
-    f.op('i32x4.shl');
-    f.set(step);
-    return { expected, step, unusual };
-  }
-
-  #next({ step, expected }: Comparison): void {
-    if (!step) return;
-    const { f } = this.#environment.state;
-    f.get(expected);
-    f.get(step);
-    f.op('i32x4.add');
-    f.set(expected);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const { argument, release } = at(chunk);
+      const compare = (node: Node, expected: Local): void =>
+        assign(f, unusual, operation('v128.or', unusual, operation('v128.xor', argument(node).lanes[0]!, expected)));
+      for (const term of this.#terms) compare(term, steps.expected(term, chunk, argument(term).lanes[0]!));
+      for (const high of this.#highWords) compare(high, hoisted.window);
+      release();
+    }
+    push(f, operation('v128.any_true', unusual));
+    f.brIf(no);
+    steps.close();
+    f.free(unusual);
+    for (const [group, access] of this.#accesses)
+      this.#open(group, access, { steps, lanes: chunks * 4, firstLane, no });
+    steps.release();
   }
 
   /** The high word of a flat address also says in which space it is. */
@@ -209,62 +195,40 @@ export class LinearAccesses {
     return this.#environment.state.context.checksAccesses || space === 'flat';
   }
 
-  #compare({ expected, unusual }: Comparison, group: AccessGroup, lanes: (node: Node) => Local): void {
-    const { state, hoisted } = this.#environment;
-    const { f } = state;
-    const { parts } = group;
-    f.get(unusual);
-    f.get(lanes(parts.low));
-    f.get(expected);
-    f.op('v128.xor');
-    f.op('v128.or');
-    if (!this.#looksAtHigh(group)) {
-      f.set(unusual);
-      return;
-    }
-    if (parts.indexed) {
-      this.#pushOutOfReach(parts.indexed, lanes(parts.indexed.index));
-      f.op('v128.or');
-    } else if (parts.high?.lane) {
-      f.get(lanes(parts.high));
-      f.get(hoisted.window);
-      f.op('v128.xor');
-      f.op('v128.or');
-    }
-    f.set(unusual);
-  }
-
-  /** Pushes what is not zero where an index goes too far. */
-  #pushOutOfReach({ shift, isSigned }: IndexedAddress, index: Local): void {
-    const { f } = this.#environment.state;
-    const reach = REACH_LOG2 - shift;
-    f.get(index);
-    if (isSigned) {
-      f.i32(2 ** reach);
-      f.op('i32x4.splat');
-      f.op('i32x4.add');
-    }
-    f.i32(isSigned ? reach + 1 : reach);
-    f.op('i32x4.shr_u');
-  }
-
   /** Checks the range that the accesses touch. */
-  #open(group: AccessGroup, access: LinearAccess, chunks: number, firstLane: Local, no: BlockLabel): void {
+  #open(group: AccessGroup, access: LinearAccess, opening: LinearOpening): void {
     const { f } = this.#environment.state;
     const { address, stride, vector } = access;
+    const { steps, lanes, no } = opening;
+    const { first, step } = steps.of(group.parts.low);
+    assign(f, address, first);
     if (!stride) {
-      this.#openPrivate(group, address, firstLane, no);
+      push(f, step);
+      f.brIf(no);
+      this.#openPrivate(group, address, opening.firstLane, no);
       return;
     }
+    assign(f, stride, step);
     const span = f.local('i32');
-    f.get(stride);
-    f.i32(chunks * 4 - 1);
-    f.op('i32.mul');
-    f.set(span);
+    assign(f, span, operation('i32.mul', stride, lanes - 1));
     if (group.space === 'lds') this.#openLds(group, address, stride, span, no);
-    else if (this.#looksAtHigh(group)) this.#openGlobal(group, { address, stride, span }, chunks, no);
+    else if (this.#looksAtHigh(group)) {
+      if (group.parts.indexed) this.#refuseOutOfReach(group.parts.indexed, opening);
+      this.#openGlobal(group, { address, stride, span }, lanes, no);
+    }
     f.free(span);
     if (vector) this.#openVector(group, vector, stride, no);
+  }
+
+  /** Goes to `no` where an index goes too far: with a short step, all are between the first and the last. */
+  #refuseOutOfReach({ index, shift, isSigned }: IndexedAddress, { steps, lanes, no }: LinearOpening): void {
+    const { f } = this.#environment.state;
+    const reach = REACH_LOG2 - shift;
+    const { first, step } = steps.of(index);
+    const isFar = (lane: Term): Push => (isSigned ? shrU(sum(lane, 2 ** reach), reach + 1) : shrU(lane, reach));
+    const last = sum(first, operation('i32.mul', step, lanes - 1));
+    push(f, or(or(isFar(first), isFar(last)), gtU(step, MAX_STRIDE_BYTES)));
+    f.brIf(no);
   }
 
   #openVector(
@@ -333,7 +297,7 @@ export class LinearAccesses {
   #openGlobal(
     { parts, min, max, writes }: AccessGroup,
     { address, stride, span }: { readonly address: Local; readonly stride: Local; readonly span: Local },
-    chunks: number,
+    lanes: number,
     no: BlockLabel,
   ): void {
     const { state, scalar } = this.#environment;
@@ -351,8 +315,8 @@ export class LinearAccesses {
       f.brIf(no);
     }
     assert(
-      (chunks * 4 - 1) * MAX_STRIDE_BYTES + max - min < HOLE_BYTES,
-      () => `${max - min} bytes of ${chunks} chunks are smaller than a hole`,
+      (lanes - 1) * MAX_STRIDE_BYTES + max - min < HOLE_BYTES,
+      () => `${max - min} bytes of ${lanes} lanes are smaller than a hole`,
     );
     push(f, gtU(stride, MAX_STRIDE_BYTES));
     f.brIf(no);

@@ -65,3 +65,15 @@ export interface Node {
 }
 
 export type NodeOf<K extends NodeLeaf['kind']> = Node & { readonly leaf: Extract<NodeLeaf, { kind: K }> };
+
+/** The lane values among some nodes and all that they are computed from, in order. */
+export function lanesBehind(nodes: readonly Node[]): readonly Node[] {
+  const found = new Set<Node>();
+  const add = (node: Node): void => {
+    if (!node.lane || found.has(node)) return;
+    found.add(node);
+    node.args.forEach(add);
+  };
+  nodes.forEach(add);
+  return [...found].sort((a, b) => a.id - b.id);
+}
