@@ -154,6 +154,8 @@ export class Graph {
               : undefined;
       case 'i1.or':
         return first === 0n ? b : second === 0n ? a : undefined;
+      case 'i1.xor':
+        return first === 1n ? this.op('i1.not', b) : second === 1n ? this.op('i1.not', a) : undefined;
       case 'i1.rare':
         return a.lane ? undefined : a;
       case 'i1.not':

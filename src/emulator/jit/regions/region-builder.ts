@@ -26,6 +26,8 @@ type AccessKind = 'none' | 'load' | 'other';
 
 export class RegionBuilder extends GraphBuilder {
   readonly #gathered = new Map<number, true>();
+  /** Of masks, in lanes. */
+  readonly #bits = new Map<Node, Node>();
   /** Rows of which one lane was read for the wave. */
   readonly #sampled = new Map<number, true>();
   #exec: Node | undefined;
@@ -180,9 +182,34 @@ export class RegionBuilder extends GraphBuilder {
     return exec;
   }
 
+  /**
+   * The bits of a mask in its lanes, if they are active: what combines masks that the region's lanes make,
+   * lanes do themselves.
+   */
   #laneMask(mask: Node): Node {
-    if (mask.leaf.kind === 'ballot' && mask.args[0]!.lane) return mask.args[0]!;
-    return this.#inLanes(this.graph.share({ kind: 'laneMask' }, 'i1', true, [mask]));
+    let bits = this.#bits.get(mask);
+    if (!bits) {
+      bits = this.#bitsOf(mask);
+      this.graph.journal.set(this.#bits, mask, bits);
+    }
+    return bits;
+  }
+
+  #bitsOf(mask: Node): Node {
+    const { leaf, args, phase } = mask;
+    if (leaf.kind === 'ballot' && args[0]!.lane) return args[0]!;
+    const all = BigInt.asUintN(this.options.waveSize, -1n);
+    const constant = constantOf(mask);
+    if (constant === 0n || (constant !== undefined && (constant & all) === all))
+      return this.graph.constant(constant === 0n ? 0n : 1n, 'i1');
+    if (phase === 'after' && leaf.kind === 'pure') {
+      if (this.options.waveSize === 32 && (leaf.op === 'i64.zext32' || leaf.op === 'i64.low'))
+        return this.#laneMask(args[0]!);
+      const combine = /^i(?:32|64)\.(and|or|xor)$/.exec(leaf.op)?.[1] as 'and' | 'or' | 'xor' | undefined;
+      if (combine) return this.op(`i1.${combine}`, ...args.map((arg) => this.#laneMask(arg)));
+    }
+    const wide = mask.type === 'i32' ? this.graph.op('i64.zext32', mask) : mask;
+    return this.#inLanes(this.graph.share({ kind: 'laneMask' }, 'i1', true, [wide]));
   }
 
   #ballot(condition: Node): Node {
