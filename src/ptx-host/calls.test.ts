@@ -466,33 +466,3 @@ test('executors count the same instructions where lanes part and call', async ()
   const counts = await Promise.all(ways.map((way) => instructionsOf(way, 'call nothing;')));
   assert.equal(new Set(counts).size, 1, counts.join(', '));
 });
-
-test('structures of more than 32 KiB are passed, to the last byte', async () => {
-  const bytes = 33_003;
-  const found = await outcomesOf(
-    `{ .param .align 4 .b8 s[${bytes}]; .param .b32 t;
-      st.param.b32 [s], %gid;
-      st.param.b8 [s+${bytes - 1}], 100;
-      call (t), ends, (s);
-      ld.param.b32 %r3, [t]; }
-    st.global.u32 [%out], %r3;`,
-    {
-      threads: 32,
-      // Compiling thousands of instructions would say no more.
-      ways: { T0: WAYS['T0']! },
-      declarations: `.func (.param .b32 r) ends(.param .align 4 .b8 s[${bytes}])
-{
-  .reg .b32 %x<3>;
-  ld.param.b32 %x0, [s];
-  ld.param.u8 %x1, [s+${bytes - 1}];
-  mad.lo.u32 %x2, %x0, 1000, %x1;
-  st.param.b32 [r], %x2;
-  ret;
-}`,
-    },
-  );
-  assert.deepEqual(
-    found,
-    lanes(32, (i) => 1000 * i + 100),
-  );
-});

@@ -68,6 +68,14 @@ interface Compiled {
   readonly regions: Map<number, readonly Decoded[]>;
   /** Offsets of the instructions of a loop that runs chunk by chunk, by that of its header. */
   readonly loops: Map<number, ReadonlySet<number>>;
+  /** How many instructions to try first of what follows a function that was cut, by its offset. */
+  readonly lengths: Map<number, number>;
+}
+
+/** The offset of what follows a block that was cut. */
+function cutOf({ instructions, next }: Block): number | undefined {
+  const { step, shape } = instructions.at(-1)!;
+  return shape.control === 'next' && !next ? followingOffset(step) : undefined;
 }
 
 export class JitExecutor implements Executor {
@@ -125,7 +133,7 @@ export class JitExecutor implements Executor {
   #compiledOf(cache: CodeCache): Compiled {
     let compiled = this.#compiled.get(cache);
     if (!compiled) {
-      compiled = { entries: new Map(), slots: [], regions: new Map(), loops: new Map() };
+      compiled = { entries: new Map(), slots: [], regions: new Map(), loops: new Map(), lengths: new Map() };
       this.#compiled.set(cache, compiled);
     }
     return compiled;
@@ -153,16 +161,24 @@ export class JitExecutor implements Executor {
 
   /**
    * Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with
-   * the handlers.
+   * the handlers. What follows is tried with as many as fitted, or each piece of long code would be compiled
+   * in vain first.
    */
   #compileFrom(cache: CodeCache, compiled: Compiled, offset: number): void {
     const view = this.#viewOf(cache, compiled);
-    for (let count = MAX_INSTRUCTIONS; count > 0; count = Math.floor(count / SMALLER)) {
+    const most = compiled.lengths.get(offset) ?? MAX_INSTRUCTIONS;
+    for (let count = most; count > 0; count = Math.floor(count / SMALLER)) {
       const blocks = collectBlocks(view, offset, count);
       if (blocks.length === 0) return;
       const module = this.#moduleOf(cache, blocks, offset);
       if (!module) continue;
       this.#install(cache, compiled, blocks, module);
+      const isShort = module.sizeBytes * SMALLER < MAX_CODE_BYTES;
+      const next = isShort ? Math.min(MAX_INSTRUCTIONS, count * SMALLER) : count;
+      for (const block of blocks) {
+        const following = cutOf(block);
+        if (following !== undefined) compiled.lengths.set(following, next);
+      }
       return;
     }
   }
@@ -232,10 +248,9 @@ export class JitExecutor implements Executor {
   }
 
   /** What follows a block that was cut is compiled soon, or long code would get hot piece by piece. */
-  #hurryFollowing(cache: CodeCache, { entries }: Compiled, { instructions, next }: Block): void {
-    const { step, shape } = instructions.at(-1)!;
-    const following = followingOffset(step);
-    if (shape.control !== 'next' || next || entries.has(following) || !cache.stepAt(following)) return;
+  #hurryFollowing(cache: CodeCache, { entries }: Compiled, block: Block): void {
+    const following = cutOf(block);
+    if (following === undefined || entries.has(following) || !cache.stepAt(following)) return;
     const { view } = this.#emulator.state;
     const count = cache.destination(following) + LEADER_COUNT;
     const left = view.getInt32(count, true);

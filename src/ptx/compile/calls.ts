@@ -10,6 +10,7 @@ import type { ConstantOperand, NameOperand, PtxInstruction } from '../text/synta
 import { type CallOperands, callOperands } from './call-operands.ts';
 import type { ScopedInstruction } from './flatten.ts';
 import type { AddressOperands, Frame } from './frame.ts';
+import { type BytesAt, copyCode } from './frame-copies.ts';
 import { constant, type Lir, type LirOperand, lir } from './lir.ts';
 import { OperandReader } from './operands.ts';
 import type { NamePlace, Scope } from './scope.ts';
@@ -127,24 +128,13 @@ class CallWriter {
     throw this.#source.error(offset, 'a value for a parameter that is an array');
   }
 
-  /** Four registers at a time, so that a structure of many bytes takes few instructions. */
-  #copy(from: (offset: number) => AddressOperands, to: (offset: number) => AddressOperands, sizeBytes: number): Lir[] {
-    const lines: Lir[] = [];
-    for (let at = 0; at < sizeBytes; ) {
-      const count = sizeBytes - at >= 16 ? 4 : 1;
-      const registers = Array.from({ length: count }, () => this.#scope.temporary('b32').register);
-      const type = count === 4 ? 'v4.b32' : 'b32';
-      lines.push(this.#line(`ld.local.${type}`, [...registers, ...from(at)]));
-      lines.push(this.#line(`st.local.${type}`, [...to(at), ...registers]));
-      at += 4 * count;
-    }
-    return lines;
+  #copy(from: BytesAt | undefined, to: BytesAt, sizeBytes: number): Lir[] {
+    const temporary = () => this.#scope.temporary('b32').register;
+    return copyCode({ offset: this.#offset, temporary }, from, to, sizeBytes);
   }
 
-  #clear(to: (offset: number) => AddressOperands, start: number, end: number): Lir[] {
-    const lines: Lir[] = [];
-    for (let at = start; at < end; at += 4) lines.push(this.#line('st.local.b32', [...to(at), constant(0)]));
-    return lines;
+  #clear(to: BytesAt, start: number, end: number): Lir[] {
+    return this.#copy(undefined, (offset) => to(start + offset), Math.max(0, alignUp(end - start, 4)));
   }
 
   #call(place: NamePlace | undefined): Lir[] {

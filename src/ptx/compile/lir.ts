@@ -81,8 +81,11 @@ export interface Lir {
   readonly form: Form;
   readonly operands: readonly LirOperand[];
   readonly guard: RegisterGuard | undefined;
-  /** The block that it may branch to, by its number in the order of the code; an address: behind its join. */
-  readonly target: number | BlockAddress | undefined;
+  /**
+   * The block that it may branch to, by its number in the order of the code; an address: behind its join; a
+   * label of the same block, to which no register of the function leads.
+   */
+  readonly target: number | BlockAddress | LabelAddress | undefined;
   /** The function that it calls. */
   readonly callee?: string | undefined;
   readonly keeping?: Keeping | undefined;

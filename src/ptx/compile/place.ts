@@ -73,8 +73,10 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
     place(meeting.part);
   }
   const targetOf = (line: Lir): number | undefined => {
-    if (line.target === undefined) return asides.get(line);
-    return typeof line.target === 'number' ? starts[line.target]! : resumptions[line.target.block]!;
+    const { target } = line;
+    if (target === undefined) return asides.get(line);
+    if (typeof target === 'number') return starts[target]!;
+    return target.kind === 'label' ? labels.get(target.label)! + target.addend : resumptions[target.block]!;
   };
   const addressed = lines.map((placed, index): PlacedLine => {
     const { line, instruction, offset: at } = placed;

@@ -60,6 +60,8 @@ export const PLACES = {
   carry: row(7),
   /** Lanes that the lane waits for, or gives way to; of one that was stopped, the number of that stop. */
   meeting: row(8),
+  /** How far bytes are copied around a call: where they are, and where they go. */
+  copied: [row(9), row(10)],
 } as const;
 
 /** What a lane waits for, in the lowest bits of its row of joins: instructions stand at multiples of 4. */
@@ -78,7 +80,7 @@ export const WAITS_MASK = 3;
 export const OWN_SCALARS = { first: 32, end: 100 } as const;
 
 /** The first row that functions may use for their own registers. */
-export const FIRST_OWN_ROW = 9;
+export const FIRST_OWN_ROW = 11;
 /** Rows of the vector file, then those of the accumulator file. */
 export const ROWS_PER_FILE = 256;
 export const ROW_COUNT = 2 * ROWS_PER_FILE;

@@ -79,6 +79,12 @@ function leave(b: PtxBuilder): void {
   b.setState('exec', b.i64(0n));
 }
 
+/** Back as long as a row is less far from another one than a number says: in all active lanes, or in none. */
+const again = (b: PtxBuilder): void => {
+  const first = firstActive(b);
+  b.branch(b.ltU(b.sub(b.inLane(0, first), b.inLane(1, first)), b.scalar(2)));
+};
+
 /** A kernel begins: the lanes that the emulator made active are all there are. */
 const begin = (b: PtxBuilder): void => b.setScalar(0, b.low(exec(b)));
 
@@ -165,6 +171,7 @@ export const CONTROL_ROWS: readonly PtxRow[] = [
   ptxRow('wave_part', '.not?', 'pred b32 =b32', (b) => void part(b, b.has('not') ? b.not(b.read(0)) : b.read(0)), CONTROL),
   ptxRow('wave_loop', '.not?', 'pred b32 =b32 ->', loop, CONDITIONAL),
   ptxRow('wave_when', '.not?', 'pred ->', when, { ...CONDITIONAL, isOfWave: true }),
+  ptxRow('wave_again', '', 'b32 b32 b32 ->', again, CONDITIONAL),
   ptxRow('wave_far', '.not?', 'pred b32 ->', far, CONDITIONAL),
   ptxRow('wave_whole', '', 'b32 ->', whole, CONDITIONAL),
   ptxRow('wave_wait', '', 'b32 =b32', wait, CONTROL),
