@@ -20,6 +20,8 @@ const [FROM = 0, COUNT = Number.POSITIVE_INFINITY] = (process.env['WAVEWRIGHT_SE
   .split(':')
   .flatMap((text) => (text === '' ? [] : [Number(text)]));
 const LEVELS = ['O0', 'O2'] as const;
+/** Programs, after each so many of which it says how far it is. */
+const TOLD_EVERY = 50;
 const LIMITS = { hostMs: 5000, deviceMs: 60_000 };
 const LIBRARY = path.resolve(import.meta.dirname, '../data/torture/library.c');
 const HEADERS = path.resolve(import.meta.dirname, '../data/torture');
@@ -146,6 +148,11 @@ test("gcc's torture tests end on PTX devices as on the host", {
   const counts = new Map<string, number>();
   const reasons = new Map<string, string[]>();
   const wrong: string[] = [];
+  let done = 0;
+  const tell = (): void => {
+    const all = [...counts].map(([kind, count]) => `${count} ${kind}`).join(', ');
+    process.stderr.write(`${done} of ${sources.length} programs: ${all}\n`);
+  };
   try {
     await onFleet({ ...PTX_DEVICES, processors: ['sm_70'] }, sources, async (source, deviceOf) => {
       let level = 0;
@@ -156,12 +163,16 @@ test("gcc's torture tests end on PTX devices as on the host", {
           continue;
         }
         const name = `${source} -${LEVELS[level++]}`;
-        if (finding.kind === 'wrong') wrong.push(`${name}: ${finding.text}`);
-        else {
+        if (finding.kind === 'wrong') {
+          wrong.push(`${name}: ${finding.text}`);
+          process.stderr.write(`${wrong.at(-1)}\n`);
+        } else {
           const reason = `${finding.kind}: ${finding.text}`;
           reasons.set(reason, [...(reasons.get(reason) ?? []), name]);
         }
       }
+      done++;
+      if (done % TOLD_EVERY === 0) tell();
     });
   } finally {
     torture.close();
