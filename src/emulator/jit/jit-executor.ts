@@ -44,6 +44,8 @@ export const DEFAULT_THRESHOLD = 500;
 /** The same of what follows compiled code, which was cut there: it was reached as often as its head. */
 const FOLLOWING_THRESHOLD = 8;
 const NEVER = 0x7fffffff;
+/** What follows a function that was cut is begun with as many instructions as make so much code. */
+const PLANNED_CODE_BYTES = 0.7 * MAX_CODE_BYTES;
 /** A function that became too long is tried again with so many times fewer instructions. */
 const SMALLER = 4;
 const TURN_INSTRUCTIONS = 200_000;
@@ -161,8 +163,8 @@ export class JitExecutor implements Executor {
 
   /**
    * Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with
-   * the handlers. What follows is tried with as many as fitted, or each piece of long code would be compiled
-   * in vain first.
+   * the handlers. What follows is tried with as many as fit if they are like these, or each piece of long
+   * code would be compiled in vain first.
    */
   #compileFrom(cache: CodeCache, compiled: Compiled, offset: number): void {
     const view = this.#viewOf(cache, compiled);
@@ -173,8 +175,9 @@ export class JitExecutor implements Executor {
       const module = this.#moduleOf(cache, blocks, offset);
       if (!module) continue;
       this.#install(cache, compiled, blocks, module);
-      const isShort = module.sizeBytes * SMALLER < MAX_CODE_BYTES;
-      const next = isShort ? Math.min(MAX_INSTRUCTIONS, count * SMALLER) : count;
+      const instructions = blocks.reduce((sum, block) => sum + block.instructions.length, 0);
+      const fitting = Math.floor((PLANNED_CODE_BYTES * instructions) / module.sizeBytes);
+      const next = Math.max(1, Math.min(MAX_INSTRUCTIONS, fitting));
       for (const block of blocks) {
         const following = cutOf(block);
         if (following !== undefined) compiled.lengths.set(following, next);
