@@ -22,7 +22,11 @@ interface AccessCondition {
   readonly predicate?: Value | undefined;
   /** The predicate is off in nearly all lanes. */
   readonly isRare?: boolean | undefined;
+  /** An address that is no multiple of this power of two, in bytes, is a fault; 1: any will do. */
+  readonly alignmentBytes?: number | undefined;
 }
+
+const alignment = (bytes = 1): { alignmentBytes?: number } => (bytes > 1 ? { alignmentBytes: bytes } : {});
 
 /** Builds the meaning of one instruction. */
 export class Builder extends PureBuilder implements FloatBuilders {
@@ -162,12 +166,13 @@ export class Builder extends PureBuilder implements FloatBuilders {
     space: MemorySpace,
     sizeBytes: number,
     address: Value,
-    { predicate, isRare = false }: AccessCondition = {},
+    { predicate, isRare = false, alignmentBytes }: AccessCondition = {},
   ): Value[] {
     const dwords = Math.max(1, sizeBytes / 4);
     const args = predicate ? [address, predicate] : [address];
     const lane = isLaneAccess(space, args);
-    const leaf: Leaf = { kind: 'load', space, sizeBytes, dwords, predicated: predicate !== undefined, isRare };
+    const own = { predicated: predicate !== undefined, isRare, ...alignment(alignmentBytes) };
+    const leaf: Leaf = { kind: 'load', space, sizeBytes, dwords, ...own };
     const first = this.append(leaf, 'i32', lane, args);
     const others = Array.from({ length: dwords - 1 }, (_, i) =>
       this.append({ kind: 'loaded', index: i + 1 }, 'i32', lane, [first]),
@@ -183,10 +188,11 @@ export class Builder extends PureBuilder implements FloatBuilders {
     sizeBytes: number,
     address: Value,
     data: readonly Value[],
-    { predicate, isRare = false }: AccessCondition = {},
+    { predicate, isRare = false, alignmentBytes }: AccessCondition = {},
   ): void {
     const args = [address, ...data, ...(predicate ? [predicate] : [])];
-    const leaf: Leaf = { kind: 'store', space, sizeBytes, predicated: predicate !== undefined, isRare };
+    const own = { predicated: predicate !== undefined, isRare, ...alignment(alignmentBytes) };
+    const leaf: Leaf = { kind: 'store', space, sizeBytes, ...own };
     this.append(leaf, 'void', isLaneAccess(space, args), args);
   }
 
@@ -199,7 +205,7 @@ export class Builder extends PureBuilder implements FloatBuilders {
     address: Value,
     operands: readonly Value[],
     update: (b: Builder, old: Value, ...operands: Value[]) => Value,
-    predicate?: Value,
+    { predicate, alignmentBytes }: AccessCondition = {},
   ): Value {
     const type = operands[0]!.type as Type;
     const inner = new Builder(this.waveSize, this.mode);
@@ -208,7 +214,8 @@ export class Builder extends PureBuilder implements FloatBuilders {
     const result = update(inner, old, ...data);
     const description: Update = { body: inner.values, result };
     const sizeBytes = type === 'i64' ? 8 : 4;
-    const leaf: Leaf = { kind: 'atomic', space, sizeBytes, update: description, predicated: predicate !== undefined };
+    const own = { predicated: predicate !== undefined, ...alignment(alignmentBytes) };
+    const leaf: Leaf = { kind: 'atomic', space, sizeBytes, update: description, ...own };
     const args = [address, ...operands, ...(predicate ? [predicate] : [])];
     return this.append(leaf, type, isLaneAccess(space, args), args);
   }

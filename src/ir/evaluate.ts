@@ -36,6 +36,8 @@ export interface Machine {
    */
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[];
   store(space: MemorySpace, sizeBytes: number, address: Evaluated, data: readonly number[], lane: number): void;
+  /** Throws the fault of an access at an address that is no multiple of what the access asks for. */
+  misaligned(access: 'read' | 'write' | 'atomic', space: MemorySpace, address: Evaluated, lane: number): never;
   /** Reads, updates and writes without interruption; returns the old value. */
   atomic(
     space: MemorySpace,
@@ -234,13 +236,22 @@ class Evaluation {
     return args.slice(1, leaf.predicated ? -1 : undefined).map((arg) => this.#at(arg, lane));
   }
 
+  /** Where a lane makes an access, which is a multiple of what that asks for. */
+  #address(value: Access, access: 'read' | 'write' | 'atomic', lane: number): Evaluated {
+    const { space, alignmentBytes = 1 } = value.leaf;
+    const address = this.#arg(value, 0, lane);
+    const low = typeof address === 'bigint' ? Number(BigInt.asUintN(32, address)) : address;
+    if (low & (alignmentBytes - 1)) this.#machine.misaligned(access, space, address, lane);
+    return address;
+  }
+
   #load(value: ValueOf<'load'>): Result {
     const { space, sizeBytes } = value.leaf;
     const dwords = this.#loads[value.id] ?? [];
     this.#loads[value.id] = dwords;
     for (const lane of this.#lanesOf(value))
       if (this.#accesses(value, lane))
-        dwords[lane + 1] = this.#machine.load(space, sizeBytes, this.#arg(value, 0, lane), lane);
+        dwords[lane + 1] = this.#machine.load(space, sizeBytes, this.#address(value, 'read', lane), lane);
     return this.#dword(value, value, 0);
   }
 
@@ -255,7 +266,7 @@ class Evaluation {
     for (const lane of this.#lanesOf(value)) {
       if (!this.#accesses(value, lane)) continue;
       const data = this.#dataOf(value, lane).map(Number);
-      this.#machine.store(space, sizeBytes, this.#arg(value, 0, lane), data, lane);
+      this.#machine.store(space, sizeBytes, this.#address(value, 'write', lane), data, lane);
     }
   }
 
@@ -267,7 +278,7 @@ class Evaluation {
       if (!this.#accesses(value, lane)) return none;
       const data = this.#dataOf(value, lane);
       const updated = (before: Evaluated): Evaluated => applyUpdate(update, [before, ...data]);
-      return this.#machine.atomic(space, sizeBytes, this.#arg(value, 0, lane), lane, updated);
+      return this.#machine.atomic(space, sizeBytes, this.#address(value, 'atomic', lane), lane, updated);
     };
     if (!value.lane) return perform(WAVE);
     const old = known !== undefined && isLanes(known) ? known : new Array<Evaluated>(this.#program.waveSize).fill(none);

@@ -96,6 +96,23 @@ type BareKind = 'const' | 'operand' | 'state' | 'pure' | 'setOperand' | 'setStat
 const block = <T>(value: T | undefined, parts: WordParts, what: string): T =>
   value ?? parts.fail(`expected ${what} in { }`);
 
+/** `global.8`, and `global.8.8` where the address has to be a multiple of 8. */
+const accessWords = ({
+  space,
+  sizeBytes,
+  alignmentBytes,
+}: LeafOf<'load' | 'store' | 'atomic'>): (string | number)[] => [
+  ...[space, sizeBytes],
+  ...(alignmentBytes === undefined ? [] : [alignmentBytes]),
+];
+
+function alignmentOf(parts: WordParts): { alignmentBytes?: number } {
+  if (parts.isEmpty) return {};
+  const alignmentBytes = parts.number();
+  const isPower = alignmentBytes > 1 && (alignmentBytes & (alignmentBytes - 1)) === 0;
+  return isPower ? { alignmentBytes } : parts.fail(`expected a power of two, got '${alignmentBytes}'`);
+}
+
 const WORDS: { readonly [K in Exclude<LeafKind, BareKind>]: Word<K> } = {
   param: { print: ({ index }) => [index], parse: (parts) => ({ kind: 'param', index: parts.number() }) },
   pc: { print: () => [], parse: () => ({ kind: 'pc' }) },
@@ -114,26 +131,28 @@ const WORDS: { readonly [K in Exclude<LeafKind, BareKind>]: Word<K> } = {
   },
   matrixResult: { print: ({ index }) => [index], parse: (parts) => ({ kind: 'matrixResult', index: parts.number() }) },
   load: {
-    print: ({ space, sizeBytes }) => [space, sizeBytes],
+    print: accessWords,
     parse(parts, { predicated, isRare }) {
       const [space, sizeBytes] = [parts.oneOf(SPACES), parts.number()];
-      return { kind: 'load', space, sizeBytes, dwords: Math.max(1, sizeBytes / 4), predicated, isRare };
+      const own = { predicated, isRare, ...alignmentOf(parts) };
+      return { kind: 'load', space, sizeBytes, dwords: Math.max(1, sizeBytes / 4), ...own };
     },
   },
   loaded: { print: ({ index }) => [index], parse: (parts) => ({ kind: 'loaded', index: parts.number() }) },
   atomic: {
-    print: ({ space, sizeBytes }) => [space, sizeBytes],
+    print: accessWords,
     parse(parts, tail) {
       const space = parts.oneOf(SPACES);
       const sizeBytes = parts.oneOf(['4', '8']) === '8' ? 8 : 4;
-      const update = block(tail.update, parts, 'an update');
-      return { kind: 'atomic', space, sizeBytes, update, predicated: tail.predicated };
+      const own = { predicated: tail.predicated, ...alignmentOf(parts) };
+      return { kind: 'atomic', space, sizeBytes, update: block(tail.update, parts, 'an update'), ...own };
     },
   },
   store: {
-    print: ({ space, sizeBytes }) => [space, sizeBytes],
+    print: accessWords,
     parse(parts, { predicated, isRare }) {
-      return { kind: 'store', space: parts.oneOf(SPACES), sizeBytes: parts.number(), predicated, isRare };
+      const [space, sizeBytes] = [parts.oneOf(SPACES), parts.number()];
+      return { kind: 'store', space, sizeBytes, predicated, isRare, ...alignmentOf(parts) };
     },
   },
   fence: { print: () => [], parse: () => ({ kind: 'fence' }) },

@@ -34,9 +34,10 @@ export function randomProgram(random: () => number, size: number): Program {
   };
   const address = (space: MemorySpace): Value => lane(space === 'global' || space === 'flat' ? 'i64' : 'i32');
   const predicate = (): Value | undefined => (random() % 2 ? lane('i1') : undefined);
+  const alignment = (): number => pick([1, 1, 4, 16]);
   const condition = () => {
     const mask = predicate();
-    return { predicate: mask, isRare: mask && random() % 2 === 0 };
+    return { predicate: mask, isRare: mask && random() % 2 === 0, alignmentBytes: alignment() };
   };
   const at = () => ({ operand: random() % 4, dword: random() % 2 });
   const steps: (() => void)[] = [
@@ -74,7 +75,7 @@ export function randomProgram(random: () => number, size: number): Program {
       const data = random() % 2 ? [lane(type)] : [lane(type), lane(type)];
       const update = (inner: Builder, old: Value, first: Value, second = first): Value =>
         inner.select(inner.eq(old, second), inner.add(first, old), old);
-      add(b.atomic(space, address(space), data, update, predicate()));
+      add(b.atomic(space, address(space), data, update, { predicate: predicate(), alignmentBytes: alignment() }));
     },
     () => b.setOperand(at(), lane('i32'), true, predicate()),
     () => b.setOperand(at(), of('i32', uniform), false),

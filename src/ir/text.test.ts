@@ -33,7 +33,7 @@ test('accesses, an update and control', () => {
   const [low, high] = b.load('global', 8, address, { predicate: isOn, isRare: true });
   b.store('global', 4, address, [high!]);
   const index = b.laneId();
-  const old = b.atomic('lds', index, [low!], (inner, before, data) => inner.add(before, data), isOn);
+  const old = b.atomic('lds', index, [low!], (inner, before, data) => inner.add(before, data), { predicate: isOn });
   b.writeLane({ operand: 2, dword: 1 }, low!, high!);
   b.setOperand({ operand: 0, dword: 0 }, old, true);
   b.exit('gws-init');
@@ -142,7 +142,10 @@ for (const [text, message] of [
     'wave64\nv0:i32 = 1\nv1:i32 = load.moon.4 v0',
     "line 3, column 10: expected one of global flat lds private, got 'moon'",
   ],
-  ['wave64\nv0:i32 = 1\nv1:i32 = load.lds.4.4 v0', "line 3, column 10: load has less behind it than 'load.lds.4.4'"],
+  [
+    'wave64\nv0:i32 = 1\nv1:i32 = load.lds.4.4.4 v0',
+    "line 3, column 10: load has less behind it than 'load.lds.4.4.4'",
+  ],
   ['wave64\nv0:i32 = 1\nv1:i32 = i32.clz v0 if v0', 'line 3, column 10: only accesses to memory have a predicate'],
   ['wave64\nv0:i32 = 1\nv1:i32 = atomic.lds.4 v0, v0', 'line 3, column 10: expected an update in { }'],
   ['wave64\nv0:i32 = 1\nv1:i32 = atomic.lds.4 v0, v0 {', 'line 3, column 1: expected return'],

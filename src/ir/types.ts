@@ -93,7 +93,8 @@ export type Leaf =
    * the wave) where it is 0 makes no access, so no fault, and reads 0. `isRare`, of accesses to one dword: it
    * is 0 nearly everywhere, so that fast code runs without them. An access is the wave's own (once, EXEC not
    * looked at) when the value is not `lane`, else one for each lane in EXEC; the arguments of a lane access
-   * may be uniform.
+   * may be uniform. `alignmentBytes`, a power of two: an address that is no multiple of it is a fault;
+   * without it any address will do.
    */
   | {
       readonly kind: 'load';
@@ -102,6 +103,7 @@ export type Leaf =
       readonly dwords: number;
       readonly predicated: boolean;
       readonly isRare?: boolean;
+      readonly alignmentBytes?: number;
     }
   /** Dword `index` of the load in args[0]. */
   | { readonly kind: 'loaded'; readonly index: number }
@@ -111,6 +113,7 @@ export type Leaf =
       readonly sizeBytes: 4 | 8;
       readonly update: Update;
       readonly predicated: boolean;
+      readonly alignmentBytes?: number;
     }
   | {
       readonly kind: 'store';
@@ -118,6 +121,7 @@ export type Leaf =
       readonly sizeBytes: number;
       readonly predicated: boolean;
       readonly isRare?: boolean;
+      readonly alignmentBytes?: number;
     }
   /** What the wave stored before is seen by other threads before it loads what follows. */
   | { readonly kind: 'fence' }

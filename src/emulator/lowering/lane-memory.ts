@@ -4,6 +4,7 @@ import {
   and,
   assign,
   eq,
+  eqz,
   laneOf,
   leU64,
   loadFrom,
@@ -47,6 +48,7 @@ interface Access {
   readonly space: MemorySpace;
   readonly kind: AccessKind;
   readonly sizeBytes: number;
+  readonly alignmentBytes: number | undefined;
   readonly address: LaneArgument;
   readonly predicate: LaneArgument | undefined;
 }
@@ -71,7 +73,7 @@ export function forEachLane(
 ): void {
   const { f } = e;
   const { space, kind, sizeBytes } = access;
-  const translate = translator(e.context, spaces, space, kind, sizeBytes);
+  const translate = translator(e.context, spaces, space, access);
   const active = pushActiveLanes(f, at, access);
   const base = f.local('i32');
   const high = f.local('i32');
@@ -170,7 +172,10 @@ function accessTogether(
     f.if(undefined, () => {
       assign(f, base, laneOf(low, 0));
       const attempt = (strideBytes: number, sizeBytes: number, body: (base: Local) => void): void => {
-        push(f, isAtStride(low, base, strideBytes));
+        const { alignmentBytes = 1 } = access;
+        const isAligned = alignmentBytes > 1 && eqz(and(base, alignmentBytes - 1));
+        const isTogether = isAtStride(low, base, strideBytes);
+        push(f, isAligned ? and(isTogether, isAligned) : isTogether);
         f.if(undefined, () => {
           if (wide) pushPermitted(f, base, access.kind, sizeBytes);
           else pushInsideLds(f, at.wave, base, sizeBytes);
@@ -229,6 +234,7 @@ export function accessOf(
     space: leaf.space,
     kind,
     sizeBytes: leaf.sizeBytes,
+    alignmentBytes: leaf.alignmentBytes,
     address: args[0]!,
     predicate: leaf.predicated ? args.at(-1) : undefined,
   };

@@ -26,7 +26,14 @@ import {
 } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
-import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../machine/access-codes.ts';
+import {
+  ACCESS_CODES,
+  type AccessKind,
+  FAULT_LDS,
+  FAULT_MISALIGNED,
+  FAULT_PRIVATE,
+  misalignedCode,
+} from '../machine/access-codes.ts';
 import {
   DEVICE_MEMORY,
   GRANULE_LOG2,
@@ -57,6 +64,13 @@ const PERMISSION: Readonly<Record<AccessKind, number>> = {
   atomic: MAY_READ | MAY_WRITE,
 };
 
+/** What an access does, and to how many bytes; what its address has to be a multiple of. */
+export interface AccessExtent {
+  readonly kind: AccessKind;
+  readonly sizeBytes: number;
+  readonly alignmentBytes?: number | undefined;
+}
+
 /**
  * Function (record, wave, lane, address low, address high) -> offset of the first dword in device memory.
  * Dwords follow each other, but for private memory, where they are a row apart: see `dwordStride`.
@@ -65,10 +79,9 @@ export function translator(
   context: ModuleContext,
   spaces: AddressSpaces,
   space: MemorySpace,
-  access: AccessKind,
-  sizeBytes: number,
+  { kind: access, sizeBytes, alignmentBytes = 1 }: AccessExtent,
 ): FunctionRef {
-  const name = `translate ${space} ${access} ${sizeBytes}`;
+  const name = `translate ${space} ${access} ${sizeBytes} ${alignmentBytes}`;
   return context.helper(name, ['i32', 'i32', 'i32', 'i32', 'i32'], ['i32'], (f) => {
     const [record, wave, lane, low, high] = [0, 1, 2, 3, 4].map((i) => f.param(i)) as [
       Local,
@@ -87,6 +100,10 @@ export function translator(
       f.call(context.fault);
       f.unreachable();
     };
+    if (alignmentBytes > 1) {
+      push(f, and(low, alignmentBytes - 1));
+      f.if(undefined, () => fail(misalignedCode(access, space)));
+    }
     const own: SegmentAccess = { wave, lane, low, kind: access, sizeBytes };
     const toLds = (): void => translateLds(f, own, fail);
     const toPrivate = (): void => translatePrivate(f, own, spaces.waveSize, fail);

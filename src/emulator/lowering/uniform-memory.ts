@@ -1,5 +1,6 @@
 /** One memory access of the whole wave, e.g. s_load_dwordx4; what orders it. */
 import type { LeafOf } from '../../ir/types.ts';
+import { and, eqz, push } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import type { Emitter } from './emitter.ts';
@@ -35,7 +36,7 @@ export function emitUniformLoad(
   { leaf, address, predicate }: UniformLoad,
 ): Local[] {
   const { f } = e;
-  const translate = translator(e.context, spaces, leaf.space, 'read', leaf.sizeBytes);
+  const translate = translator(e.context, spaces, leaf.space, { ...leaf, kind: 'read' });
   const dwords = Array.from({ length: leaf.dwords }, () => f.local('i32'));
   const pushHigh = (): void => {
     f.get(address);
@@ -54,6 +55,10 @@ export function emitUniformLoad(
       f.op('i32.eq');
       pushPermitted(f, base, 'read', leaf.sizeBytes);
       f.op('i32.and');
+      if (leaf.alignmentBytes !== undefined) {
+        push(f, eqz(and(base, leaf.alignmentBytes - 1)));
+        f.op('i32.and');
+      }
       f.op('i32.eqz');
       f.if(undefined, () => {
         at.pushRecord();
@@ -149,7 +154,7 @@ function atWrittenPlace(
 ): void {
   const { f } = e;
   const access = leaf.kind === 'store' ? 'write' : 'atomic';
-  const translate = translator(e.context, spaces, leaf.space, access, leaf.sizeBytes);
+  const translate = translator(e.context, spaces, leaf.space, { ...leaf, kind: access });
   const emit = (): void => {
     const base = f.local('i32');
     at.pushRecord();

@@ -69,7 +69,11 @@ export const accessKind = (code: number): EmulatorFaultKind =>
 /** What was attempted, in words. */
 export function describeAccess(code: number, address: bigint): string {
   const access = accessName(code);
-  if (code & FAULT_MISALIGNED) return `misaligned ${access} at private offset ${hex(address & 0xffffffffn)}`;
+  if (code & FAULT_MISALIGNED) {
+    const place = code & FAULT_PRIVATE ? 'private offset' : code & FAULT_LDS ? 'LDS offset' : undefined;
+    if (place) return `misaligned ${access} at ${place} ${hex(address & 0xffffffffn)}`;
+    return `misaligned ${access} of address ${hex(address)}`;
+  }
   if (code & FAULT_LDS) return `${access} outside the workgroup's LDS at ${hex(address & 0xffffffffn)}`;
   if (code & FAULT_PRIVATE) return `${access} outside the private segment at ${hex(address & 0xffffffffn)}`;
   return `invalid ${access} of address ${hex(address)}`;

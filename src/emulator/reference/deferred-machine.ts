@@ -64,6 +64,10 @@ export class DeferredMachine implements Machine {
     this.#inner.store(space, sizeBytes, address, data, lane);
   }
 
+  misaligned(access: 'read' | 'write' | 'atomic', space: MemorySpace, address: Evaluated, lane: number): never {
+    return this.#inner.misaligned(access, space, address, lane);
+  }
+
   atomic(
     space: MemorySpace,
     sizeBytes: 4 | 8,

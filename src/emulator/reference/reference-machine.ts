@@ -6,7 +6,14 @@ import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore } from '../code/emulator-core.ts';
 import type { ObservedAccess, WatchedMachine } from '../code/watch.ts';
 import { privateByteOffset } from '../lowering/private-address.ts';
-import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../machine/access-codes.ts';
+import {
+  ACCESS_CODES,
+  type AccessKind,
+  FAULT_LDS,
+  FAULT_MISALIGNED,
+  FAULT_PRIVATE,
+  misalignedCode,
+} from '../machine/access-codes.ts';
 import type { AccessCounter } from '../machine/access-counter.ts';
 import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
 import {
@@ -224,6 +231,10 @@ export class ReferenceMachine implements WatchedMachine {
     if (access === 'atomic' && low & 3) this.#fail(code | FAULT_MISALIGNED, lane, full);
     const base = this.#view.getUint32(this.#wave + WAVE_PRIVATE_BASE, true);
     return { base: base + privateByteOffset(low, lane, this.#waveSize), stride: this.#row, space: 'private' };
+  }
+
+  misaligned(access: AccessKind, space: MemorySpace, address: Evaluated, lane: number): never {
+    this.#fail(misalignedCode(access, space), lane, BigInt.asUintN(64, BigInt(address)));
   }
 
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[] {

@@ -54,10 +54,12 @@ function straight(
   const lines: Lir[] = [];
   for (let at = start; at < end; ) {
     const count = end - at >= 16 ? 4 : 1;
-    const type = count === 4 ? 'v4.b32' : 'b32';
+    // What is copied may begin at any multiple of 4.
+    const [load, store] =
+      count === 4 ? ['wave_load.local.v4.b32', 'wave_store.local.v4.b32'] : ['ld.local.b32', 'st.local.b32'];
     const registers = Array.from({ length: count }, () => (from ? temporary() : constant(0)));
-    if (from) lines.push(lir(`ld.local.${type}`, [...registers, ...from(at)], offset));
-    lines.push(lir(`st.local.${type}`, [...to(at), ...registers], offset));
+    if (from) lines.push(lir(load!, [...registers, ...from(at)], offset));
+    lines.push(lir(store!, [...to(at), ...registers], offset));
     at += 4 * count;
   }
   return lines;

@@ -53,7 +53,7 @@ function change(b: PtxBuilder, index: number, { completes, ...numbers }: Change)
     address,
     [arrivals, dropped, bytes],
     (c, state, ...given) => update(c, state, given[0]!, given[1]!, given[2]!),
-    b.guard,
+    { predicate: b.guard, alignmentBytes: 8 },
   );
   b.fence();
   return old;
@@ -61,7 +61,7 @@ function change(b: PtxBuilder, index: number, { completes, ...numbers }: Change)
 
 function set(b: PtxBuilder, state: Value): void {
   const { space, address } = placeOf(b, 0);
-  b.store(space, 8, address, [b.low(state), b.high(state)], b.guard ? { predicate: b.guard } : {});
+  b.store(space, 8, address, [b.low(state), b.high(state)], { predicate: b.guard, alignmentBytes: 8 });
 }
 
 function initialize(b: PtxBuilder): void {
@@ -93,7 +93,7 @@ const completeBytes = (b: PtxBuilder): void => void change(b, 0, { bytes: b.zext
 /** Whether the phase is over that a state is of, or that has a parity. */
 function isComplete(b: PtxBuilder): void {
   const { space, address } = placeOf(b, 1);
-  const [, high] = b.load(space, 8, address, b.guard ? { predicate: b.guard } : {});
+  const [, high] = b.load(space, 8, address, { predicate: b.guard, alignmentBytes: 8 });
   b.fence();
   const given = b.has('parity') ? b.shl(b.read(2), 31) : b.high(b.read(2));
   b.write(0, b.ne(b.shrU(b.xor(high!, given), 31), b.i32(0)));

@@ -58,7 +58,8 @@ function accessSizes(totalBytes: number): number[] {
 export const advanced = (b: PtxBuilder, address: Value, bytes: number): Value =>
   b.add(address, address.type === 'i64' ? b.i64(BigInt(bytes)) : b.i32(bytes));
 
-function load(b: PtxBuilder): void {
+/** `isFree`: the address need not be a multiple of what is accessed there. */
+function loadAt(b: PtxBuilder, isFree: boolean): void {
   const type = b.type();
   const size = sizeOf(type);
   const count = elementsOf(b);
@@ -66,8 +67,9 @@ function load(b: PtxBuilder): void {
   const dwords: Value[] = [];
   let at = 0;
   for (const bytes of accessSizes(size * count)) {
-    const predicate = b.guard && !(space === 'global' && !address.lane) ? { predicate: b.guard } : {};
-    dwords.push(...b.load(space, bytes, advanced(b, address, at), predicate));
+    const predicate = space === 'global' && !address.lane ? undefined : b.guard;
+    const alignmentBytes = at === 0 && !isFree ? size * count : 1;
+    dwords.push(...b.load(space, bytes, advanced(b, address, at), { predicate, alignmentBytes }));
     at += bytes;
   }
   fenceAfter(b);
@@ -84,7 +86,7 @@ function element(b: PtxBuilder, dwords: readonly Value[], offset: number, type: 
   return isSigned(type) ? (bits === 8 ? b.sext8(field) : b.sext16(field)) : field;
 }
 
-function store(b: PtxBuilder): void {
+function storeAt(b: PtxBuilder, isFree: boolean): void {
   const size = sizeOf(b.type());
   const values = b.readAll(1);
   const { space, address } = placeOf(b, 0);
@@ -103,10 +105,14 @@ function store(b: PtxBuilder): void {
   let at = 0;
   for (const bytes of accessSizes(size * values.length)) {
     const data = dwords.slice(at >> 2, (at >> 2) + Math.max(1, bytes >> 2));
-    b.store(space, bytes, advanced(b, address, at), data, b.guard ? { predicate: b.guard } : {});
+    const alignmentBytes = at === 0 && !isFree ? size * values.length : 1;
+    b.store(space, bytes, advanced(b, address, at), data, { predicate: b.guard, alignmentBytes });
     at += bytes;
   }
 }
+
+const load = (b: PtxBuilder): void => loadAt(b, false);
+const store = (b: PtxBuilder): void => storeAt(b, false);
 
 /** Other threads and the host see accesses in the order of the program where one orders. */
 const ORDERING = new Set(['acquire', 'release', 'acq_rel', 'volatile', 'mmio', 'relaxed']);
@@ -131,7 +137,7 @@ function copy(b: PtxBuilder): void {
     const mask = b.sub(b.shl(b.i32(1), b.shl(rest, 3)), b.i32(1));
     return b.select(b.ltU(rest, b.i32(4)), b.and(dword!, mask), dword!);
   });
-  b.store(to.space, sizeBytes, to.address, dwords, b.guard ? { predicate: b.guard } : {});
+  b.store(to.space, sizeBytes, to.address, dwords, { predicate: b.guard, alignmentBytes: sizeBytes });
 }
 
 type Update = (b: Builder, old: Value, data: Value, compare: Value, type: PtxType) => Value;
@@ -215,7 +221,10 @@ function update(b: PtxBuilder, first: number, element = 0): Value {
   const old =
     sizeOf(type) === 2
       ? updateHalf(b, { space, address: own }, operands, apply)
-      : b.atomic(space, own, operands, (c, ...values) => apply(c, values[0]!, values[1]!, values[2]!, type), b.guard);
+      : b.atomic(space, own, operands, (c, ...values) => apply(c, values[0]!, values[1]!, values[2]!, type), {
+          predicate: b.guard,
+          alignmentBytes: sizeOf(type),
+        });
   fenceAfter(b);
   return old;
 }
@@ -226,17 +235,15 @@ function updateHalf(b: PtxBuilder, place: NamePlace, operands: readonly Value[],
   const { space, address } = place;
   const low = address.type === 'i64' ? b.low(address) : address;
   const shift = b.shl(b.and(low, b.i32(2)), 3);
-  const dword = b.and(address, address.type === 'i64' ? b.i64(~3n) : b.i32(~3));
+  // What is left of an odd address is a fault.
+  const dword = b.and(address, address.type === 'i64' ? b.i64(~2n) : b.i32(~2));
   const both = second ? b.packHalves(first, second) : first;
   const half = inDword(apply);
   const type = b.type();
-  const old = b.atomic(
-    space,
-    dword,
-    [both, shift],
-    (c, before, data, by) => half(c, before, data!, by!, type),
-    b.guard,
-  );
+  const old = b.atomic(space, dword, [both, shift], (c, before, data, by) => half(c, before, data!, by!, type), {
+    predicate: b.guard,
+    alignmentBytes: 4,
+  });
   return b.bits(b.shrU(old, shift), 0, 16);
 }
 
@@ -303,6 +310,8 @@ const ROWS: readonly PtxRow[] = [
   ptxRow('cp', '.async.commit_group', '', nothing),
   ptxRow('cp', '.async.wait_group', 'u32', nothing),
   ptxRow('cp', '.async.wait_all', '', nothing),
+  ptxRow('wave_load', '.space=local.vec=v4.type=b32', '=type*vec []', (b) => loadAt(b, true), { isInternal: true }),
+  ptxRow('wave_store', '.space=local.vec=v4.type=b32', '[] type*vec', (b) => storeAt(b, true), { isInternal: true }),
   ptxRow('wave_copy', '.size=b4|b8|b16', '[] [] u32', copy, { isInternal: true }),
   ptxRow('prefetch', '.space=global|local?.level=L1|L2', '[]', nothing),
   ptxRow('prefetch', '.space=global.level=L2::evict_last|L2::evict_normal', '[]', nothing),

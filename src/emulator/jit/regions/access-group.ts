@@ -26,6 +26,12 @@ export interface AccessGroup {
   /** Size of each of them; 0: they differ. */
   unitBytes: number;
   readonly offsets: Set<number>;
+  /**
+   * What the addresses of lanes have to be multiples of, 1: of nothing, once `misalignmentBytes` is added,
+   * which is less and the same for all accesses.
+   */
+  alignmentBytes: number;
+  readonly misalignmentBytes: number;
 }
 
 /** A dword of a load. */
@@ -45,6 +51,7 @@ export const isInPair = ({ load: { leaf }, index }: LoadedDword): boolean =>
 export interface Access {
   readonly space: MemorySpace;
   readonly sizeBytes: number;
+  readonly alignmentBytes: number;
   readonly writes: boolean;
   readonly predicate: Node | undefined;
   readonly parts: AddressParts;
@@ -70,10 +77,11 @@ export const addressNodes = ({ parts }: AccessGroup): readonly Node[] => partsOf
 /** Undefined for nodes that are no load or store of lanes. */
 export function laneAccessOf({ leaf, address, args }: Node): Access | undefined {
   if (!address || (leaf.kind !== 'load' && leaf.kind !== 'store')) return undefined;
-  const { space, sizeBytes, predicated } = leaf;
+  const { space, sizeBytes, alignmentBytes = 1, predicated } = leaf;
   return {
     space,
     sizeBytes,
+    alignmentBytes,
     writes: leaf.kind === 'store',
     predicate: predicated ? args.at(-1) : undefined,
     parts: address,
@@ -107,10 +115,12 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
   for (const node of nodes) {
     const access = laneAccessOf(node);
     if (!access || isLeftOut(node)) continue;
-    const { space, parts, sizeBytes, writes } = access;
+    const { space, parts, sizeBytes, alignmentBytes, writes } = access;
     const { low, high, floor, offset } = parts;
     const range = space === 'lds' || space === 'private' ? 0 : Math.floor(offset / RANGE_BYTES);
-    const key = [space, low.id, high?.id, floor?.id, range, writes].join();
+    const misalignmentBytes = offset & (alignmentBytes - 1);
+    const own = misalignmentBytes === 0 ? 0 : alignmentBytes;
+    const key = [space, low.id, high?.id, floor?.id, range, writes, own, misalignmentBytes].join();
     let group = groups.get(key);
     if (!group) {
       group = {
@@ -123,11 +133,14 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
         anyDword: false,
         unitBytes: sizeBytes,
         offsets: new Set(),
+        alignmentBytes,
+        misalignmentBytes,
       };
       groups.set(key, group);
     }
     group.min = Math.min(group.min, offset);
     group.max = Math.max(group.max, offset + sizeBytes);
+    group.alignmentBytes = Math.max(group.alignmentBytes, alignmentBytes);
     group.allDwords &&= sizeBytes === 4;
     group.anyDword ||= sizeBytes === 4;
     if (group.unitBytes !== sizeBytes) group.unitBytes = 0;

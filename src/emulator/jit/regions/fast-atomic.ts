@@ -84,6 +84,7 @@ export class FastAtomic {
       return local;
     });
     if (isLds) {
+      this.#refuseMisaligned(low, slow);
       f.get(low);
       f.get(this.#ldsCount);
       f.op('i32x4.ge_u');
@@ -98,6 +99,21 @@ export class FastAtomic {
     });
     f.free(...lanes);
     return old ?? [];
+  }
+
+  #refuseMisaligned(low: Local, slow: BlockLabel): void {
+    const { f } = this.#state;
+    const { alignmentBytes } = this.node.leaf;
+    if (alignmentBytes === undefined) return;
+    f.get(low);
+    f.i32(this.node.address!.offset % alignmentBytes);
+    f.op('i32x4.splat');
+    f.op('i32x4.add');
+    f.i32(alignmentBytes - 1);
+    f.op('i32x4.splat');
+    f.op('v128.and');
+    f.op('v128.any_true');
+    f.brIf(slow);
   }
 
   #checkWindow(of: AccessArguments, low: Local, lanes: readonly Local[], slow: BlockLabel): void {

@@ -285,6 +285,7 @@ export class FastMemory {
     const { hoisted } = this.environment;
     const address = f.local('i32');
     assign(f, address, laneOf(low, 0));
+    this.#refuseMisaligned(group, address, slow);
     const differ = operation('v128.any_true', operation('v128.xor', low, operation('i32x4.splat', address)));
     const isUnusual = or(differ, and(address, 3));
     push(f, this.#checks ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual);
@@ -314,6 +315,8 @@ export class FastMemory {
     // The usual case costs one test: contiguous, and in the window.
     const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
     if (high && !isWindowTestedLater) this.#checkHigh(high, slow);
+    // Of lanes that are a dword apart, the first says what all are multiples of.
+    if (group.alignmentBytes > 4) this.#refuseMisaligned(group, low, slow);
     const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     const opening: Opening = { group, low, pattern, lanes, slow, floor, high: isWindowTestedLater ? high : undefined };
@@ -365,7 +368,8 @@ export class FastMemory {
   }
 
   #openGather(opening: Opening): void {
-    const { group, low, pattern, lanes } = opening;
+    const { group, low, pattern, lanes, slow } = opening;
+    if (group.alignmentBytes <= 4) this.#refuseMisaligned(group, low, slow);
     const isLds = group.space === 'lds';
     assign(this.environment.state.f, pattern, GATHER);
     this.#setLanes(lanes, low, isLds);
@@ -381,6 +385,7 @@ export class FastMemory {
     // Wider accesses of the group take the address of each lane.
     const needsLanes = found === CONTIGUOUS && !group.allDwords;
     assign(f, pattern, found);
+    if (group.alignmentBytes <= 4) this.#refuseMisaligned(group, first, slow);
     if (needsLanes) this.#setLanes(lanes, low, isLds);
     else if (isLds) assign(f, first, sum(first, hoisted.base('lds')));
     if (isLds || !this.#checks) return;
@@ -390,6 +395,18 @@ export class FastMemory {
     }
     this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
     this.#refuseUnlessPermitted(group, slow);
+  }
+
+  /** `low`: the address of a lane, which says it for all of them, or of four. */
+  #refuseMisaligned({ alignmentBytes, misalignmentBytes }: AccessGroup, low: Local, slow: BlockLabel): void {
+    if (alignmentBytes === 1) return;
+    const { f } = this.environment.state;
+    if (low.type === 'v128') {
+      const splat = (value: number): Push => operation('i32x4.splat', value);
+      const moved = misalignmentBytes === 0 ? low : operation('i32x4.add', low, splat(misalignmentBytes));
+      push(f, operation('v128.any_true', operation('v128.and', moved, splat(alignmentBytes - 1))));
+    } else push(f, and(misalignmentBytes === 0 ? low : sum(low, misalignmentBytes), alignmentBytes - 1));
+    f.brIf(slow);
   }
 
   #checkHigh(high: LaneArgument, slow: BlockLabel): void {

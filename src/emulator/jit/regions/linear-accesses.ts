@@ -202,6 +202,7 @@ export class LinearAccesses {
     const { steps, lanes, no } = opening;
     const { first, step } = steps.of(group.parts.low);
     assign(f, address, first);
+    this.#refuseMisaligned(group, address, step, no);
     if (!stride) {
       push(f, step);
       f.brIf(no);
@@ -218,6 +219,20 @@ export class LinearAccesses {
     }
     f.free(span);
     if (vector) this.#openVector(group, vector, stride, no);
+  }
+
+  /** Goes to `no` where a lane's address is no multiple of what an access asks for. */
+  #refuseMisaligned(
+    { alignmentBytes, misalignmentBytes }: AccessGroup,
+    address: Local,
+    step: Term,
+    no: BlockLabel,
+  ): void {
+    if (alignmentBytes === 1) return;
+    const { f } = this.#environment.state;
+    const first = misalignmentBytes === 0 ? address : sum(address, misalignmentBytes);
+    push(f, and(or(first, step), alignmentBytes - 1));
+    f.brIf(no);
   }
 
   /** Goes to `no` where an index goes too far: with a short step, all are between the first and the last. */

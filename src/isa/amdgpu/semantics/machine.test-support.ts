@@ -166,6 +166,9 @@ export class TestWave {
         else if (sizeBytes === 2) view(space).setUint16(at, data[0]!, true);
         else for (let i = 0; i < sizeBytes / 4; i++) view(space).setInt32(at + i * 4, data[i]!, true);
       },
+      misaligned() {
+        throw new Error('no instruction of AMD asks for aligned addresses');
+      },
       fence() {},
       atomic(space, sizeBytes, address, lane, update) {
         const memory = view(space);

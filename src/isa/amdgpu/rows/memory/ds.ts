@@ -212,7 +212,7 @@ const countLanes =
     const address = addressInM0(b);
     const count = b.op('i64.popcnt', b.exec);
     const isFirst = b.eq(b.laneId(), b.op('i64.ctz', b.exec));
-    b.atomic('lds', address, [count], (inner, old, data) => inner[direction](old, data), isFirst);
+    b.atomic('lds', address, [count], (inner, old, data) => inner[direction](old, data), { predicate: isFirst });
     return b[undo](b.load('lds', 4, address)[0]!, count);
   };
 

@@ -188,7 +188,7 @@ const atomic =
     const dwords = b.dwords(b.index('sdata'));
     const { address, inside } = placeOf(b, bits / 8);
     const operands = bits === 64 ? pairs(b, dwords) : dwords;
-    const old = b.atomic('global', address, operands, update as AtomicOfBuilder, inside);
+    const old = b.atomic('global', address, operands, update as AtomicOfBuilder, { predicate: inside });
     const target = destination(b);
     if (target !== undefined) b.setDwords(target, bits === 64 ? [b.low(old), b.high(old)] : [old]);
   };

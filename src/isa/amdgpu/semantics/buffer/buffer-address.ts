@@ -236,7 +236,9 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
     },
     atomic: (operands, update) => {
       const size = operands[0]!.type === 'i64' ? 8 : 4;
-      return b.atomic('global', addressOf(0), operands, update as AtomicOfBuilder, inRange(offset, size));
+      return b.atomic('global', addressOf(0), operands, update as AtomicOfBuilder, {
+        predicate: inRange(offset, size),
+      });
     },
   };
 }

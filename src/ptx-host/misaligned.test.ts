@@ -1,0 +1,102 @@
+/** Addresses that are no multiples of what is read or written there: GPUs fault (PTX ISA 5.1.4, 9.7.9.8). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { kernelText, outcomesOf, output, type Run, runOn, u32, WAYS } from './ptx-runs.test-support.ts';
+
+const THREADS = 32;
+const DECLARATIONS = '.shared .align 16 .b8 own[2048];';
+
+/** An access at `%rd9`, `%r9` or `stack+%r9`, which hold a multiple of 16 but in one thread. */
+interface Misaligned {
+  readonly access: string;
+  readonly bytes: number;
+  readonly what: RegExp;
+}
+
+const CASES: readonly Misaligned[] = [
+  { access: 'ld.global.u32 %r5, [%rd9];', bytes: 4, what: /misaligned read of address 0x7f[0-9a-f]+[13579bdf2ae6]\b/ },
+  { access: 'ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd9];', bytes: 16, what: /misaligned read of address 0x7f/ },
+  { access: 'st.global.u64 [%rd9+8], %rd9;', bytes: 8, what: /misaligned write of address 0x7f/ },
+  { access: 'ld.u16 %rs5, [%rd9];', bytes: 2, what: /misaligned read of address 0x7f/ },
+  { access: 'atom.global.add.u32 %r5, [%rd9], 1;', bytes: 4, what: /misaligned atomic of address 0x7f/ },
+  { access: 'st.shared.u32 [%r9], %r9;', bytes: 4, what: /misaligned write at LDS offset 0x/ },
+  { access: 'ld.shared.v2.u32 {%r5, %r6}, [%r9];', bytes: 8, what: /misaligned read at LDS offset 0x/ },
+  { access: 'atom.shared.add.u32 %r5, [%r9+4], 1;', bytes: 4, what: /misaligned atomic at LDS offset 0x/ },
+  { access: 'ld.local.u32 %r5, [%r10];', bytes: 4, what: /misaligned read at private offset 0x/ },
+  { access: 'st.local.v2.u64 [%r10], {%rd9, %rd9};', bytes: 16, what: /misaligned write at private offset 0x/ },
+];
+
+/** Thread `astray` is `distance` bytes behind where the others are; with 32 there is none. */
+const body = (access: string, astray: number, distance: number, stride: number): string => `
+  .local .align 16 .b8 stack[64];
+  mov.b64 %rd5, stack;
+  cvt.u32.u64 %r10, %rd5;
+  mul.lo.u32 %r9, %gid, ${stride};
+  setp.eq.u32 %p1, %gid, ${astray};
+  mov.u32 %r11, 0;
+  @%p1 mov.u32 %r11, ${distance};
+  add.u32 %r9, %r9, %r11;
+  add.u32 %r10, %r10, %r11;
+  cvt.u64.u32 %rd9, %r9;
+  ld.param.u64 %rd8, [in];
+  add.u64 %rd9, %rd9, %rd8;
+  ${access}`;
+
+const request = (text: string): Run => ({
+  ...{ texts: [{ text, name: 'k.ptx' }], grid: [THREADS], workgroup: [THREADS] },
+  args: [output(8 * THREADS), output(2048), u32(THREADS)],
+});
+
+for (const [way, device] of Object.entries(WAYS)) {
+  test(`misaligned accesses are faults of their thread at their line, on ${way}`, async () => {
+    for (const { access, bytes, what } of CASES) {
+      const distance = bytes / 2;
+      const text = kernelText(body(access, 5, distance, 16), DECLARATIONS);
+      const line = text.split('\n').findIndex((each) => each.includes(access)) + 1;
+      await assert.rejects(runOn(device, request(text)), (error: Error) => {
+        assert.match(error.message, what, access);
+        assert.match(error.message, /lane 5\b/, access);
+        assert.match(error.message, new RegExp(`k\\.ptx:${line}:\\d`), access);
+        return true;
+      });
+      await runOn(device, request(kernelText(body(access, THREADS, distance, 16), DECLARATIONS)));
+    }
+  });
+}
+
+test('addresses of all lanes that are misaligned alike, or too near to each other, are faults, too', async () => {
+  for (const device of Object.values(WAYS)) {
+    const all = `add.u64 %rd9, %rd9, 2; ld.global.u32 %r5, [%rd9];`;
+    await assert.rejects(runOn(device, request(kernelText(body(all, THREADS, 0, 4), DECLARATIONS))), /misaligned read/);
+    const near = 'ld.global.u64 %rd5, [%rd9];';
+    await assert.rejects(
+      runOn(device, request(kernelText(body(near, THREADS, 0, 4), DECLARATIONS))),
+      /misaligned read .*lane 1\b/,
+    );
+    const wave = 'add.u64 %rd8, %rd8, 2; ld.global.u32 %r5, [%rd8];';
+    await assert.rejects(
+      runOn(device, request(kernelText(body(wave, THREADS, 0, 4), DECLARATIONS))),
+      /misaligned read/,
+    );
+  }
+});
+
+test('what a misaligned address and a number come to may be aligned', async () => {
+  const found = await outcomesOf(
+    `${body('', THREADS, 0, 8)}
+    sub.u64 %rd9, %rd9, 2;
+    st.global.u32 [%rd9+2], %gid;
+    ld.global.u32 %r5, [%rd9+2];
+    ld.global.u64 %rd4, [%rd9+2];
+    sub.u32 %r9, %r9, 3;
+    st.shared.u32 [%r9+3], %r5;
+    ld.shared.u32 %r6, [%r9+3];
+    add.u32 %r6, %r6, %r5;
+    st.global.u32 [%out], %r6;`,
+    { declarations: DECLARATIONS, threads: THREADS },
+  );
+  assert.deepEqual(
+    found.map((each) => each & 0xffffffffn),
+    found.map((_, i) => BigInt(2 * i)),
+  );
+});
