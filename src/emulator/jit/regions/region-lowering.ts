@@ -34,10 +34,10 @@ export class RegionLowering {
     const own = neededNodes(region);
     const lanes = own.filter(({ phase }) => phase === 'lanes');
     const usual = new UsualValues(region.graph, lanes);
-    const needed = usual.conditions.size > 0 ? neededNodes(region, usual) : own;
+    const ballots = own.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
+    const needed = usual.differs ? neededNodes(region, { usual, ballots }) : own;
     if (region.fences) emitFence(this.state.f);
     for (const node of needed) if (node.phase === 'before') values.emit(node);
-    const ballots = own.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
     if (lanes.length + ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
       const loop = new ChunkLoop(this.state, region, { lanes, usual, ballots }, (node) => values.local(node));
@@ -83,17 +83,22 @@ export class RegionLowering {
 const isUnchanged = (offset: number, { leaf, type }: Node): boolean =>
   leaf.kind === 'scalar' && leaf.offset === offset && type !== 'i64';
 
+interface UsuallyNeeded {
+  readonly usual: UsualValues;
+  readonly ballots: readonly NodeOf<'ballot'>[];
+}
+
 /**
- * Nodes that the region's results and accesses need, in order; with `usual`, also what they usually need.
+ * Nodes that the region's results and accesses need, in order; with `usually`, also what they and its ballots
+ * usually need. That may stand behind the ballots.
  */
-function neededNodes({ graph, exec, scalars, rows, branch }: Region, usual?: UsualValues): Node[] {
-  const needed = new Set<Node>(usual?.conditions);
-  const add = (node: Node): void => {
+function neededNodes({ graph, exec, scalars, rows, branch }: Region, usually?: UsuallyNeeded): Node[] {
+  const needed = new Set<Node>(usually?.usual.conditions);
+  for (const node of [...rows.values(), ...(usually?.ballots ?? []).map(({ args }) => args[0]!)]) {
     needed.add(node);
-    if (usual) needed.add(usual.of(node));
-  };
+    if (usually) needed.add(usually.usual.of(node));
+  }
   for (const [offset, node] of scalars) if (!isUnchanged(offset, node)) needed.add(node);
-  for (const node of rows.values()) add(node);
   if (exec) needed.add(exec);
   if (branch) needed.add(branch);
   // Arguments come before what uses them.
@@ -101,7 +106,6 @@ function neededNodes({ graph, exec, scalars, rows, branch }: Region, usual?: Usu
     if (!needed.has(node) && !isAccess(node)) continue;
     needed.add(node);
     for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) needed.add(arg);
-    if (node.leaf.kind === 'ballot') add(node.args[0]!);
   }
   return graph.nodes.filter((node) => needed.has(node));
 }

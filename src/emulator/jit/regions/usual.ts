@@ -45,6 +45,11 @@ export class UsualValues {
     this.made = new Set(graph.nodes.slice(first));
   }
 
+  /** Whether any value differs: a condition that is known to be false makes others, and none to look at. */
+  get differs(): boolean {
+    return this.#usual.size > 0;
+  }
+
   of(node: Node): Node {
     return this.#usual.get(node) ?? node;
   }
