@@ -163,7 +163,7 @@ async function runWith(
     linux: await LinuxCalls.load(),
     openDevice: open,
     gpuCount: options.devices,
-    report: (error) => context.stderr(reportError(error, false).text),
+    report: (error) => context.stderr(reportError(error, context.env['WAVEWRIGHT_DEBUG'] === '1').text),
     observe: (processId) => {
       const recorded = recording.take();
       const profiled = profile.take();
