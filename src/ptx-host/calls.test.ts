@@ -466,3 +466,30 @@ test('executors count the same instructions where lanes part and call', async ()
   const counts = await Promise.all(ways.map((way) => instructionsOf(way, 'call nothing;')));
   assert.equal(new Set(counts).size, 1, counts.join(', '));
 });
+
+test('predicates are parameters and results in registers', async () => {
+  const found = await outcomesOf(
+    `setp.gt.u32 %p1, %gid, 9;
+    call (%p2, %p3), choose, (%p1, %gid);
+    selp.u32 %r3, 10, 0, %p2;
+    @%p3 add.u32 %r3, %r3, 1;
+    @!%p1 add.u32 %r3, %r3, 100;
+    st.global.u32 [%out], %r3;`,
+    {
+      threads: 32,
+      declarations: `.func (.reg .pred r, .reg .pred q) choose(.reg .pred p, .reg .u32 x)
+{
+  .reg .u32 %y;
+  and.b32 %y, x, 1;
+  setp.ne.u32 q, %y, 0;
+  @p setp.lt.u32 r, x, 20;
+  @!p setp.eq.u32 r, x, 5;
+  ret;
+}`,
+    },
+  );
+  assert.deepEqual(
+    found,
+    lanes(32, (i) => ((i > 9 ? i < 20 : i === 5) ? 10 : 0) + (i & 1) + (i > 9 ? 0 : 100)),
+  );
+});

@@ -414,3 +414,28 @@ test('modules are linked with each other', async () => {
   const { outputs } = await runOn({}, { texts, grid: [1], workgroup: [1], args: [output(8), output(8), u32(1)] });
   assert.deepEqual([...new Uint32Array(outputs[0]!.bytes.buffer)], [9, 7]);
 });
+
+test('128 bits are loaded, moved, taken apart and stored', async () => {
+  const found = await outcomesOf(
+    `  .reg .b128 %x<3>, %single;
+  ld.param.u64 %rd6, [in];
+  .local .align 16 .b8 own[16];
+  and.b32 %r3, %gid, 1;
+  setp.eq.u32 %p1, %r3, 0;
+  ld.global.b128 %x1, [%rd6];
+  mov.b128 {%rd3, %rd4}, %x1;
+  add.u64 %rd3, %rd3, %rd4;
+  mov.b128 %x2, {%rd3, %rd4};
+  @%p1 mov.b128 %single, %x2;
+  @!%p1 mov.b128 %single, %x1;
+  st.local.b128 [own], %single;
+  ld.local.b128 {%rd7, %rd8}, [own];
+  sub.u64 %rd7, %rd7, %rd8;
+  st.global.u64 [%out], %rd7;`,
+    { threads: 32, input: [1n << 40n, 7n] },
+  );
+  assert.deepEqual(
+    found,
+    Array.from({ length: 32 }, (_, i) => (i % 2 === 0 ? 1n << 40n : (1n << 40n) - 7n)),
+  );
+});

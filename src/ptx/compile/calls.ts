@@ -19,6 +19,7 @@ import {
   CALLER_FRAME_OFFSET,
   type CallSignature,
   LINK_OFFSET,
+  memoryTypeOf,
   type ParameterSlot,
 } from './signature.ts';
 
@@ -86,7 +87,10 @@ class CallWriter {
     if (given.kind !== 'name' || place?.kind !== 'frame') {
       const type = this.#typeOf(slot, given);
       return this.#elementsOf(slot, given).map((element, i) =>
-        this.#line(`st.local.${type}`, [...at(i * sizeOf(type)), this.#reader.read(element, type, false)]),
+        this.#line(`st.local.${memoryTypeOf(type)}`, [
+          ...at(i * sizeOf(type)),
+          this.#reader.read(element, type, false),
+        ]),
       );
     }
     const from = place.offset + Number(given.addend);
@@ -111,7 +115,7 @@ class CallWriter {
     const type = this.#typeOf(slot, result);
     return this.#elementsOf(slot, result).map((element, i) => {
       const from = this.#frame.atCallee(slot.offset + i * sizeOf(type));
-      return this.#line(`ld.local.${type}`, [this.#reader.write(element, type, false), ...from]);
+      return this.#line(`ld.local.${memoryTypeOf(type)}`, [this.#reader.write(element, type, false), ...from]);
     });
   }
 

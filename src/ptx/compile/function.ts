@@ -1,7 +1,7 @@
 /** One kernel or function of a module as machine code. */
 import { alignUp } from '../../base/align.ts';
 import { PLACES } from '../machine/places.ts';
-import { isType, sizeOf } from '../machine/types.ts';
+import { isType, type PtxType, sizeOf } from '../machine/types.ts';
 import type { Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
@@ -21,6 +21,7 @@ import {
   type CallSignature,
   callSignature,
   isGlobalSpace,
+  memoryTypeOf,
   type ParameterSlot,
   variableExtent,
 } from './signature.ts';
@@ -184,11 +185,11 @@ class FunctionCompiler {
   /** Parameters may be registers, too. `add`: each with its offset in the frame. */
   #inRegister(
     { variable: { space, type: text, name, vector, offset }, offset: start }: ParameterSlot,
-    add: (register: DeclaredRegister['register'], type: string, offset: number) => void,
+    add: (register: DeclaredRegister['register'], type: PtxType, offset: number) => void,
   ): void {
     if (space !== '.reg') return;
     const type = text.slice(1);
-    if (!isType(type) || type === 'pred') {
+    if (!isType(type)) {
       throw this.#module.source.error(offset, `a parameter in a register of type ${text}`, 'UNSUPPORTED');
     }
     this.#scope.declareRegisters({
@@ -199,7 +200,7 @@ class FunctionCompiler {
       offset,
     });
     const place = this.#scope.find(name);
-    if (place?.kind === 'register') add(place.declared.register, type, start);
+    if (place?.kind === 'register') add(place.declared.register, memoryTypeOf(type), start);
     if (place?.kind !== 'vector') return;
     for (const [i, { register }] of place.elements.entries()) add(register, type, start + i * sizeOf(type));
   }

@@ -62,9 +62,11 @@ export class Scope {
   }
 
   declareRegisters({ type: text, vector, names, offset }: RegisterDeclaration): void {
-    const type = text.slice(1);
+    // 128 bits are their halves.
+    const isDouble = text === '.b128' && vector === undefined;
+    const type = isDouble ? 'b64' : text.slice(1);
     if (!isType(type)) throw this.#source.error(offset, `registers of type ${text}`, 'UNSUPPORTED');
-    const length = vector === undefined ? undefined : Number(vector.slice(2));
+    const length = isDouble ? 2 : vector === undefined ? undefined : Number(vector.slice(2));
     if (length !== undefined && length > 4) {
       throw this.#source.error(offset, `registers of type ${vector}${text}`, 'UNSUPPORTED');
     }

@@ -1,6 +1,6 @@
 /** Bytes of variables, and where results and parameters of a function lie in its frame. */
 import { alignUp } from '../../base/align.ts';
-import { isType, sizeOf } from '../machine/types.ts';
+import { isType, type PtxType, sizeOf } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { Variable } from '../text/syntax.ts';
 
@@ -13,7 +13,7 @@ export function variableExtent(
   source: PtxSource,
 ): { readonly sizeBytes: number; readonly alignmentBytes: number } {
   const type = variable.type.slice(1);
-  if (!isType(type) || type === 'pred') {
+  if (!isType(type) || (type === 'pred' && variable.space !== '.reg')) {
     throw source.error(variable.offset, `a variable of type ${variable.type}`, 'UNSUPPORTED');
   }
   const element = sizeOf(type) * Number(variable.vector?.slice(2) ?? 1);
@@ -44,6 +44,9 @@ export interface ParameterSlot {
   readonly offset: number;
   readonly sizeBytes: number;
 }
+
+/** A predicate is in memory as in its row: 32 bits that are 0 or 1. */
+export const memoryTypeOf = (type: PtxType): PtxType => (type === 'pred' ? 'b32' : type);
 
 export interface CallSignature {
   readonly results: readonly ParameterSlot[];

@@ -24,7 +24,7 @@ export const REFUSED: readonly (readonly [what: string, opcode: string, why: str
   ['copies in bulk', 'cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes', 'not written yet'],
   ['tensor maps', 'cp.async.bulk.tensor.1d.shared::cluster.global.tile', 'their layout in memory is not published'],
   ['barriers of clusters', 'barrier.cluster.arrive.aligned', 'not written yet; a block is a cluster of its own'],
-  ['128 bits', 'atom.global.exch.b128', 'registers have 64 at most'],
+  ['atomics of 128 bits', 'atom.global.exch.b128', 'the machine has those of 64 at most'],
   ['textures and surfaces', 'tex.2d.v4.f32.f32', 'there are no images'],
   ['tensor memory', 'tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32', 'of sm_100'],
   ['memory of several GPUs', 'multimem.red.global.add.u32', 'there is one GPU'],

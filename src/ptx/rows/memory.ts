@@ -114,6 +114,26 @@ function storeAt(b: PtxBuilder, isFree: boolean): void {
 const load = (b: PtxBuilder): void => loadAt(b, false);
 const store = (b: PtxBuilder): void => storeAt(b, false);
 
+/** Both halves of 128 bits, low first. */
+function loadDouble(b: PtxBuilder): void {
+  const { space, address } = placeOf(b, 1);
+  const predicate = space === 'global' && !address.lane ? undefined : b.guard;
+  const dwords = b.load(space, 16, address, { predicate, alignmentBytes: 16 });
+  fenceAfter(b);
+  for (const half of [0, 1]) b.write(0, b.pack(dwords[2 * half]!, dwords[2 * half + 1]!), half);
+}
+
+function storeDouble(b: PtxBuilder): void {
+  const { space, address } = placeOf(b, 0);
+  const dwords = b.readAll(1).flatMap((half) => [b.low(half), b.high(half)]);
+  fenceBefore(b);
+  b.store(space, 16, address, dwords, { predicate: b.guard, alignmentBytes: 16 });
+}
+
+function moveDouble(b: PtxBuilder): void {
+  for (const [i, half] of b.readAll(1).entries()) b.write(0, half, i);
+}
+
 /** Other threads and the host see accesses in the order of the program where one orders. */
 const ORDERING = new Set(['acquire', 'release', 'acq_rel', 'volatile', 'mmio', 'relaxed']);
 const isOrdered = (b: PtxBuilder): boolean => ORDERING.has(b.modifiers['order'] ?? '');
@@ -305,6 +325,9 @@ const ROWS: readonly PtxRow[] = [
     ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load, { looks: 'ordered' }),
     ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
   ]),
+  ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${SIZES}.b128`, '=b64*x2 []', loadDouble, { looks: 'ordered' }),
+  ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}.b128`, '[] b64*x2', storeDouble),
+  ptxRow('mov', '.b128', '=b64*x2 b64*x2', moveDouble),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
   ptxRow('cp', `.async.cache=ca|cg.space=shared|shared::cta.global${SIZES}`, '[] [] u32 u32?', nothing, { expansion: 'copy' }),
   ptxRow('cp', '.async.commit_group', '', nothing),
