@@ -178,11 +178,16 @@ class EmulatedDispatch implements Dispatch {
   get statistics(): DispatchStatistics {
     const { instructions, tiers, classes, workgroups, waves, pcCounts, trace, state } = this.#inner;
     const { memory } = this.#emulator;
+    const own = { instructions, tiers: { ...tiers }, workgroups, waves };
+    const ownTrace = state === 'running' ? undefined : trace;
+    // Of most launches that is all, and each is asked for it.
+    if (!classes && !pcCounts && !ownTrace) return own;
     const pcs = pcCounts && new Map(Array.from(pcCounts, ([offset, count]) => [memory.address(offset), count]));
     return {
-      ...{ instructions, tiers: { ...tiers }, ...(classes && { classes }), ...(pcs && { pcCounts: pcs }) },
-      ...{ workgroups, waves },
-      ...(trace && state !== 'running' && { trace: trace.trace((offset) => memory.address(offset)) }),
+      ...own,
+      ...(classes && { classes }),
+      ...(pcs && { pcCounts: pcs }),
+      ...(ownTrace && { trace: ownTrace.trace((offset) => memory.address(offset)) }),
     };
   }
 

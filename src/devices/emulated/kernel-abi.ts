@@ -35,7 +35,7 @@ const NO_ORIGIN: LaunchOrigin = { queueAddress: 0n, packetAddress: 0n, index: 0n
 interface DecodedDescriptor {
   readonly bytes: Uint8Array;
   readonly descriptor: KernelDescriptor;
-  readonly sgprs: InitialSgprs;
+  readonly places: SgprPlaces;
 }
 
 /** Descriptors as they were decoded last, by address, with the bytes that they were decoded from. */
@@ -55,7 +55,8 @@ export class DescriptorCache {
     if (known && isSame(known.bytes, bytes)) return known;
     const copy = Uint8Array.from(bytes);
     const descriptor = decodeKernelDescriptor(copy, this.#family);
-    const decoded = { bytes: copy, descriptor, sgprs: initialSgprs(descriptor, this.#target) };
+    const places = sgprPlaces(this.#target, initialSgprs(descriptor, this.#target));
+    const decoded = { bytes: copy, descriptor, places };
     if (this.#known.size >= MAX_CACHED_DESCRIPTORS) this.#known.clear();
     this.#known.set(address, decoded);
     return decoded;
@@ -87,7 +88,7 @@ export function launchOf(
   const bytes =
     memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') ??
     refuse(`${hex(kernelObject)} is not in memory that the GPU may read`);
-  const { descriptor, sgprs } = descriptors.decode(kernelObject, bytes);
+  const { descriptor, places } = descriptors.decode(kernelObject, bytes);
   const entryAddress = guestAddress(BigInt.asUintN(64, kernelObject + descriptor.kernelCodeEntryByteOffset));
   const entry = emulator.memory.offset(entryAddress);
   // Hosts may write code into any memory and dispatch it: it need not be published.
@@ -109,7 +110,8 @@ export function launchOf(
   const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
   const ownAccumulators = target.hasAccumulators && !target.unifiedVgprs ? vectorRegisters : 0;
   return {
-    ...sgprLayout(target, sgprs, launch),
+    ...places.layout,
+    userSgprs: userSgprs(places, launch),
     entry,
     waveSize,
     workgroupSize: launch.workgroupSize,
@@ -157,35 +159,56 @@ type SgprLayout = Pick<
   | 'scratchOffsetSgpr'
 >;
 
-function sgprLayout(
-  target: AmdgpuEmulator['target'],
-  { values, userCount }: InitialSgprs,
-  { argumentsAddress, resources, origin = NO_ORIGIN }: KernelLaunch,
-): SgprLayout {
+/** What does not change from launch to launch of a kernel. */
+interface SgprPlaces {
+  readonly layout: Omit<SgprLayout, 'userSgprs'>;
+  readonly userCount: number;
+  /** First registers of values that launches have; undefined where the kernel asks for none. */
+  readonly dispatchPtr: number | undefined;
+  readonly queuePtr: number | undefined;
+  readonly kernargSegmentPtr: number | undefined;
+  readonly dispatchId: number | undefined;
+  readonly privateSegmentSize: number | undefined;
+}
+
+function sgprPlaces(target: AmdgpuEmulator['target'], { values, userCount }: InitialSgprs): SgprPlaces {
   const registerOf = (value: InitialValue): number | undefined => values.get(value)?.first;
-  // Preloaded arguments stay 0: the emulator enters where the kernel's own prologue loads them.
-  const userSgprs = new Uint32Array(userCount);
-  const put64 = (name: InitialValue, value: bigint): void => {
-    const register = registerOf(name);
-    if (register === undefined) return;
-    userSgprs[register] = Number(value & 0xffffffffn);
-    userSgprs[register + 1] = Number(value >> 32n);
-  };
-  put64('dispatchPtr', origin.packetAddress);
-  put64('queuePtr', origin.queueAddress);
-  put64('kernargSegmentPtr', argumentsAddress);
-  put64('dispatchId', origin.index);
-  const sizeSgpr = registerOf('privateSegmentSize');
-  if (sizeSgpr !== undefined) userSgprs[sizeSgpr] = resources.privateSizeBytes;
   const ids = [registerOf('workgroupIdX'), registerOf('workgroupIdY'), registerOf('workgroupIdZ')] as const;
   return {
-    userSgprs,
-    scratchDescriptorSgpr: registerOf('privateSegmentBuffer'),
-    flatScratchSgpr: registerOf('flatScratchInit'),
-    // The register of the workgroup's info has its place, and stays 0.
-    ...(target.workgroupIdsInTrapRegisters ? TRAP_REGISTER_IDS : { workgroupIdSgprs: ids }),
-    scratchOffsetSgpr: registerOf('scratchWaveOffset'),
+    layout: {
+      scratchDescriptorSgpr: registerOf('privateSegmentBuffer'),
+      flatScratchSgpr: registerOf('flatScratchInit'),
+      // The register of the workgroup's info has its place, and stays 0.
+      ...(target.workgroupIdsInTrapRegisters ? TRAP_REGISTER_IDS : { workgroupIdSgprs: ids }),
+      scratchOffsetSgpr: registerOf('scratchWaveOffset'),
+    },
+    userCount,
+    dispatchPtr: registerOf('dispatchPtr'),
+    queuePtr: registerOf('queuePtr'),
+    kernargSegmentPtr: registerOf('kernargSegmentPtr'),
+    dispatchId: registerOf('dispatchId'),
+    privateSegmentSize: registerOf('privateSegmentSize'),
   };
+}
+
+/** Preloaded arguments stay 0: the emulator enters where the kernel's own prologue loads them. */
+function userSgprs(
+  places: SgprPlaces,
+  { argumentsAddress, resources, origin = NO_ORIGIN }: KernelLaunch,
+): AmdgpuLaunch['userSgprs'] {
+  const registers = new Uint32Array(places.userCount);
+  put64(registers, places.dispatchPtr, origin.packetAddress);
+  put64(registers, places.queuePtr, origin.queueAddress);
+  put64(registers, places.kernargSegmentPtr, argumentsAddress);
+  put64(registers, places.dispatchId, origin.index);
+  if (places.privateSegmentSize !== undefined) registers[places.privateSegmentSize] = resources.privateSizeBytes;
+  return registers;
+}
+
+function put64(registers: Uint32Array, first: number | undefined, value: bigint): void {
+  if (first === undefined) return;
+  registers[first] = Number(value & 0xffffffffn);
+  registers[first + 1] = Number(value >> 32n);
 }
 
 /**

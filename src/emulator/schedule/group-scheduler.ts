@@ -232,7 +232,10 @@ export class GroupScheduler implements RecordHolder {
     this.#detailed.end();
     this.#core.holders.delete(this);
     this.#waiting = [];
-    for (const slot of [...this.#resident.splice(0), ...this.#idle.splice(0)]) slot.release();
+    for (const slots of [this.#resident, this.#idle]) {
+      for (const slot of slots) slot.release();
+      slots.length = 0;
+    }
   }
 
   /** Gives every resident workgroup a turn, at least one before `deadline`; whether all have had it. */

@@ -150,7 +150,9 @@ export class WorkgroupSlot {
     const { words } = this.#state;
     const first = (this.group + GROUP_STATES) >> 2;
     const end = first + this.waveCount;
-    const someWait = words.subarray(first, end).includes(READY);
+    // A view of these few words would cost more than the rest.
+    let someWait = false;
+    for (let at = first; at < end && !someWait; at++) someWait = words[at] === READY;
     for (let at = first; at < end; at++) {
       if (words[at] === SLEEPING || (words[at] === SPENT && !someWait)) words[at] = READY;
     }

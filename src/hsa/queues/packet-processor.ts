@@ -361,7 +361,9 @@ export class PacketProcessor implements PacketConsumer {
 
 /** Sizes of the dimensions in use; a packet may leave the others 0 or 1. */
 function usedExtent(sizes: Extent, dimensions: number, what: string): Extent {
-  const checked = sizes.map((size, dimension) => {
+  const checked: [number, number, number] = [1, 1, 1];
+  for (let dimension = 0; dimension < 3; dimension++) {
+    const size = sizes[dimension]!;
     const used = dimension < dimensions;
     if (used ? size === 0 : size > 1) {
       throw new HsaError(
@@ -369,7 +371,7 @@ function usedExtent(sizes: Extent, dimensions: number, what: string): Extent {
         `${what} size ${size} in dimension ${dimension} of a ${dimensions}-dimensional dispatch, expected ${used ? 'at least 1' : '1'}`,
       );
     }
-    return Math.max(size, 1);
-  });
-  return [checked[0]!, checked[1]!, checked[2]!];
+    if (used) checked[dimension] = size;
+  }
+  return checked;
 }
