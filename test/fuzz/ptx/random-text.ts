@@ -6,7 +6,7 @@
 import { WavewrightError } from '../../../src/base/errors.ts';
 import { compilePtx } from '../../../src/ptx/compile/module.ts';
 import { bitsOf, type PtxType } from '../../../src/ptx/machine/types.ts';
-import { countOf, type OperandRule, typeOf } from '../../../src/ptx/rows/operand-spec.ts';
+import { countOf, type OperandRule, typeOf, vectorOf } from '../../../src/ptx/rows/operand-spec.ts';
 import type { Form, PtxRow } from '../../../src/ptx/rows/row.ts';
 import { formOf, PTX_ROWS } from '../../../src/ptx/rows/table.ts';
 import type { Random } from '../random.ts';
@@ -15,7 +15,7 @@ import type { Random } from '../random.ts';
 export const PLACE_BYTES = 64;
 /** Threads of a block at most. */
 export const MAX_THREADS = 128;
-const REGISTERS = 6;
+const REGISTERS = 8;
 const CONSTANTS = [0n, 1n, 2n, 31n, 32n, 33n, 63n, 64n, 127n, 128n, 255n, 0x7fffn, 0x8000n, 0xffffn, 0x7fff_ffffn]
   .concat([0x8000_0000n, 0xffff_ffffn, 0x7f80_0000n, 0x3f80_0000n, 0x3ff0_0000_0000_0000n])
   .concat([0x7ff0_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn, 0x8000_0000_0000_0000n, 0xffff_ffff_ffff_ffffn]);
@@ -26,9 +26,14 @@ const FILES = { 1: '%p', 16: '%h', 32: '%w', 64: '%d', 128: '%q' } as const;
 const fileOf = (type: PtxType): string => FILES[Math.max(16, bitsOf(type)) as 16] ?? '%p';
 const fileOfOperand = (type: PtxType): string => (type === 'pred' ? '%p' : fileOf(type));
 
-/** All threads load or store one matrix: its place is none of a thread's own. */
-const sharesMemory = ({ expansion, operands }: PtxRow): boolean =>
-  expansion === 'tile' && operands.some(({ kind }) => kind === 'address');
+/** All threads of a warp load or store one matrix: its place is the warp's own. */
+const isOfWarp = (form: Form): boolean =>
+  form.modifiers['matrix'] !== undefined && form.row.operands.some(({ kind }) => kind === 'address');
+/** Bytes of a warp for a matrix: 32 lines of 32 elements of 4 bytes. */
+const MATRIX_BYTES = 4096;
+const LANE_BYTES = MATRIX_BYTES / 32;
+/** Elements from line to line, of which the narrowest take some more. */
+const strideOf = (type: string | undefined): number => (/^(b1|[su]4)$/.test(type ?? '') ? 128 : 32);
 
 /** Rows that compute something where they stand: not those that end a kernel. */
 const ROWS = PTX_ROWS.filter(
@@ -36,13 +41,13 @@ const ROWS = PTX_ROWS.filter(
     !row.isInternal &&
     row.flow === undefined &&
     row.control === 'next' &&
-    row.operands.every(({ kind }) => kind !== 'target') &&
-    !sharesMemory(row),
+    row.operands.every(({ kind }) => kind !== 'target'),
 );
 
 const HEAD = '.version 8.4\n.target sm_90\n.address_size 64\n';
 const DECLARATIONS = `
 .shared .align 16 .b8 tile[${MAX_THREADS * PLACE_BYTES}];
+.shared .align 8 .b64 meeting;
 .const .align 16 .b8 table[${PLACE_BYTES}] = {1, 2, 3, 255, 128, 127};
 `;
 
@@ -57,6 +62,15 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   'param::entry': ['in'],
   generic: ['%outplace', '%tilegeneric', '%localgeneric'],
 };
+/** The same for matrices. */
+const MATRIX_PLACES: Readonly<Record<string, readonly string[]>> = {
+  global: ['%globalmatrix'],
+  shared: ['%sharedmatrix'],
+  'shared::cta': ['%sharedmatrix'],
+  generic: ['%globalmatrix', '%genericmatrix'],
+};
+const MATRIX_NAME = /%\w+matrix\b/;
+const MEETING_NAME = /\[meeting\]/;
 /** Of loads, where nothing is written. */
 const READ_ONLY = ['%inplace', 'in', '%tableplace'];
 
@@ -77,6 +91,7 @@ export class PtxWriter {
   kernel(instructions: number): string {
     for (let left = instructions; left > 0; left--) {
       if (this.#random.chance(10)) this.#branch();
+      else if (this.#random.chance(4)) this.#meet();
       else this.#instruction(false);
     }
     return kernelOf(this.#lines);
@@ -88,6 +103,24 @@ export class PtxWriter {
     this.#lines.push(`  @%p${this.#random.below(REGISTERS)} bra ${label};`);
     for (let count = this.#random.between(1, 4); count > 0; count--) this.#instruction(true);
     this.#lines.push(`${label}:`);
+  }
+
+  /** All threads wait for each other at a barrier in shared memory, then look at what another one stored. */
+  #meet(): void {
+    const label = `L${this.#labels++}`;
+    const [given, taken] = [this.#random.below(REGISTERS), this.#random.below(REGISTERS)];
+    this.#lines.push(
+      `  st.shared.u64 [%tileplace], %d${given};`,
+      '  mbarrier.arrive.shared.b64 %a2, [meeting];',
+      `${label}:`,
+      `  mbarrier.${this.#random.pick(['test_wait', 'try_wait'])}.shared.b64 %met, [meeting], %a2;`,
+      `  @!%met bra ${label};`,
+      '  xor.b32 %i1, %i2, 1;',
+      '  mov.u64 %a2, tile;',
+      `  mad.wide.u32 %a2, %i1, ${PLACE_BYTES}, %a2;`,
+      `  ld.shared.u64 %d${taken}, [%a2];`,
+      '  bar.sync 0;',
+    );
   }
 
   #instruction(isDivergent: boolean): void {
@@ -129,7 +162,9 @@ export class PtxWriter {
   }
 
   /** Undefined where no place is of its kind. */
-  #text({ row, modifiers, opcode }: Form): string | undefined {
+  #text(form: Form): string | undefined {
+    const { row, modifiers, opcode } = form;
+    const isMatrix = isOfWarp(form);
     // Its number and its threads have to fit all that come, and others to wait for those that arrive.
     const isBarrier = /barrier/i.test(row.expansion ?? '');
     if (isBarrier && opcode.includes('.arrive')) return undefined;
@@ -142,11 +177,13 @@ export class PtxWriter {
       machineOperand += rule.kind === 'address' ? 2 : 1;
       if (rule.isCarry || (rule.isOptional && (rule.isPair || isBarrier || this.#random.chance(50)))) continue;
       if (rule.kind === 'address') {
-        const place = this.#place(modifiers['space'] ?? 'generic', isWriting);
+        const space = modifiers['space'] ?? 'generic';
+        const place = isMatrix ? `[${this.#random.pick(MATRIX_PLACES[space]!)}]` : this.#place(space, isWriting);
         if (place === undefined) return undefined;
         parts.push(place);
       } else if (at === members) parts.push('0xffffffff');
       else if (isBarrier && rule.kind === 'read' && rule.type === 'u32') parts.push(String(this.#random.below(16)));
+      else if (isMatrix && rule.isOptional) parts.push(String(strideOf(modifiers['type'])));
       else parts.push(this.#operand(rule, modifiers));
     }
     return `${opcode} ${parts.join(', ')};`;
@@ -166,10 +203,10 @@ export class PtxWriter {
         return this.#constant(type);
       return `${fileOfOperand(type)}${this.#random.below(REGISTERS)}`;
     };
-    const count = countOf(rule, modifiers);
-    return rule.vector === undefined || count === 1
-      ? one()
-      : `{${Array.from({ length: count }, (_, i) => `${fileOfOperand(type)}${i}`).join(', ')}}`;
+    const vector = vectorOf(rule, modifiers);
+    if (vector === undefined) return one();
+    const registers = Array.from({ length: countOf(rule, modifiers) }, (_, i) => `${fileOfOperand(type)}${i}`);
+    return `{${registers.join(', ')}}`;
   }
 
   #constant(type: PtxType): string {
@@ -199,15 +236,44 @@ function isRefused(text: string): boolean {
   }
 }
 
+/** What only some kernels have. */
+const MATRICES = `
+.shared .align 256 .b8 sharedmatrices[${(MAX_THREADS / 32) * MATRIX_BYTES}];
+.global .align 256 .b8 globalmatrices[${(MAX_THREADS / 32) * MATRIX_BYTES}];
+`;
+const PARTS_OF_LANE = Array.from({ length: LANE_BYTES / 16 }, (_, i) => 16 * i);
+const SPACES_OF_MATRICES = ['shared', 'global'] as const;
+const ADDRESSES_OF_MATRICES = `
+  .reg .b64 %globalmatrix, %sharedmatrix, %genericmatrix, %sharedpart, %globalpart;
+  shr.u32 %i1, %i2, 5;
+${SPACES_OF_MATRICES.map(
+  (space) => `  mov.u64 %${space}matrix, ${space}matrices;
+  mad.wide.u32 %${space}part, %i2, ${LANE_BYTES}, %${space}matrix;
+  mad.wide.u32 %${space}matrix, %i1, ${MATRIX_BYTES}, %${space}matrix;`,
+).join('\n')}
+  cvta.shared.u64 %genericmatrix, %sharedmatrix;
+`;
+const FILL_MATRICES = SPACES_OF_MATRICES.flatMap((space) =>
+  PARTS_OF_LANE.map(
+    (at, i) => `  st.${space}.v2.u64 [%${space}part+${at}], {%d${i % REGISTERS}, %d${(i + 3) % REGISTERS}};`,
+  ),
+).join('\n');
+const BEGIN_MEETINGS = `  setp.eq.u32 %met, %i2, 0;
+  mov.u32 %i1, %ntid.x;
+  @%met mbarrier.init.shared.b64 [meeting], %i1;
+`;
+
 const numbered = (make: (index: number) => string): string =>
   Array.from({ length: REGISTERS }, (_, index) => make(index)).join('\n');
 
 /** Registers begin as what stands in `in`; what they are behind it is added up at `out`. */
 function kernelOf(lines: readonly string[]): string {
-  return `${HEAD}${DECLARATIONS}
+  const hasMatrices = lines.some((line) => MATRIX_NAME.test(line));
+  const meets = lines.some((line) => MEETING_NAME.test(line));
+  return `${HEAD}${DECLARATIONS}${hasMatrices ? MATRICES : ''}
 .visible .entry k(.param .u64 out, .param .u64 in)
 {
-  .reg .pred %p<${REGISTERS}>;
+  .reg .pred %p<${REGISTERS}>, %met;
   .reg .b16 %h<${REGISTERS}>;
   .reg .b32 %w<${REGISTERS}>;
   .reg .b64 %d<${REGISTERS}>;
@@ -233,8 +299,12 @@ ${numbered((i) => `  cvt.u32.u64 %w${i}, %d${i};`)}
 ${numbered((i) => `  shr.u64 %a2, %d${i}, ${8 * i + 3};\n  cvt.u16.u64 %h${i}, %a2;`)}
 ${numbered((i) => `  and.b32 %i1, %w${i}, ${1 << (i * 3)};\n  setp.ne.u32 %p${i}, %i1, 0;`)}
 ${[0, 16, 32, 48].map((at) => `  st.local.v2.u64 [%localplace+${at}], {%d0, %d1};\n  st.shared.v2.u64 [%tileplace+${at}], {%d2, %d3};`).join('\n')}
+${hasMatrices ? `${ADDRESSES_OF_MATRICES}${FILL_MATRICES}` : ''}${meets ? BEGIN_MEETINGS : ''}
+${hasMatrices || meets ? '  bar.sync 0;' : ''}
 ${lines.join('\n')}
+${hasMatrices ? '  bar.sync 0;' : ''}
   mov.u64 %a3, 0;
+${hasMatrices ? SPACES_OF_MATRICES.flatMap((space) => PARTS_OF_LANE.map((at) => mixed(`ld.${space}.u64 %a2, [%${space}part+${at + 8}];`))).join('\n') : ''}
 ${numbered((i) => mixed(`mov.u64 %a2, %d${i};`))}
 ${numbered((i) => mixed(`cvt.u64.u32 %a2, %w${i};`))}
 ${numbered((i) => mixed(`cvt.u64.u16 %a2, %h${i};`))}
