@@ -55,6 +55,8 @@ export interface RegionLanes {
   /** In order. */
   readonly lanes: readonly Node[];
   readonly usual: UsualValues;
+  /** Of the usual values, those that something needs: what only a rare condition chooses is left out. */
+  readonly usualLanes: readonly Node[];
   readonly ballots: readonly NodeOf<'ballot'>[];
 }
 
@@ -86,12 +88,12 @@ export class ChunkLoop {
 
   emit(): void {
     const { f, wave } = this.#state;
-    const { lanes, usual } = this.#values;
+    const { lanes, usual, usualLanes } = this.#values;
     const all = this.#bodyValues(lanes, (node) => node);
-    const usually = { ...this.#bodyValues(usual.lanes, (node) => usual.of(node)), rare: usual.conditions };
+    const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
     this.#prepare([all, usually]);
-    const isFast = haveFastAccess(usual.lanes);
-    const groups = isFast ? groupAccesses(usual.lanes) : new Map<Node, AccessGroup>();
+    const isFast = haveFastAccess(usualLanes);
+    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(f);
     hoisted.emit(this.#state, new Set(groups.values()));
     const environment: ChunkEnvironment = {

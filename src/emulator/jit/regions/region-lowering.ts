@@ -35,12 +35,14 @@ export class RegionLowering {
     const lanes = own.filter(({ phase }) => phase === 'lanes');
     const usual = new UsualValues(region.graph, lanes);
     const ballots = own.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
-    const needed = usual.differs ? neededNodes(region, { usual, ballots }) : own;
+    const needed = new Set(usual.differs ? neededNodes(region, { usual, ballots }) : own);
     if (region.fences) emitFence(this.state.f);
     for (const node of needed) if (node.phase === 'before') values.emit(node);
     if (lanes.length + ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
-      const loop = new ChunkLoop(this.state, region, { lanes, usual, ballots }, (node) => values.local(node));
+      const usualLanes = usual.lanes.filter((node) => needed.has(node));
+      const lanesOf = { lanes, usual, usualLanes, ballots };
+      const loop = new ChunkLoop(this.state, region, lanesOf, (node) => values.local(node));
       loop.emit();
       for (const [node, local] of loop.ballots) values.hold(node, local);
     }
