@@ -4,6 +4,12 @@
  */
 export const IS_FULL_SCALE = process.env['WAVEWRIGHT_SCALE'] === 'full';
 
+/**
+ * What has not ended by then hangs, in milliseconds: the 5 s that `exec` promises in a full run, which has
+ * the machine for itself; else so much that other load cannot make a hang of what is slow.
+ */
+export const HANG_MS = IS_FULL_SCALE ? 5000 : 60_000;
+
 /** Of what is drawn. */
 export const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
 

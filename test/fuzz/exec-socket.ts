@@ -26,9 +26,9 @@ import {
 } from '../../src/exec/protocol.ts';
 import { Session, type SessionHost } from '../../src/exec/session.ts';
 import { QUEUE } from '../../src/hsa/objects/layouts.ts';
+import { HANG_MS } from '../scale.ts';
 import { Random } from './random.ts';
 
-const LIMIT_MS = 5000;
 const MESSAGES = 24;
 const PATTERN = 0x5a;
 const FIRST_WINDOW = 0x7f00;
@@ -93,10 +93,10 @@ class Client {
   }
 
   async #take(sizeBytes: number): Promise<Buffer> {
-    const end = performance.now() + LIMIT_MS;
+    const end = performance.now() + HANG_MS;
     while (this.#bytes.length < sizeBytes) {
       if (this.socket.destroyed) throw new Error('the connection was closed');
-      if (performance.now() > end) throw new Error(`no reply within ${LIMIT_MS} ms`);
+      if (performance.now() > end) throw new Error(`no reply within ${HANG_MS} ms`);
       await Promise.race([new Promise<void>((resolve) => (this.#arrived = resolve)), this.isClosed, sleep(100)]);
     }
     const taken = this.#bytes.subarray(0, sizeBytes);
@@ -416,7 +416,7 @@ function runVictim(victim: string, code: string, socket: string): Promise<End> {
   const child = spawn(victim, [code], {
     env,
     stdio: ['ignore', 'ignore', 'pipe'],
-    timeout: LIMIT_MS,
+    timeout: HANG_MS,
     killSignal: 'SIGKILL',
   });
   let stderr = '';

@@ -10,14 +10,13 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../fuzz/random.ts';
-import { IS_FULL_SCALE } from '../scale.ts';
+import { HANG_MS, IS_FULL_SCALE } from '../scale.ts';
 import { buildHsaProgram, LAUNCHER, storeKernel } from './hsa-program.ts';
 
 const COUNT = IS_FULL_SCALE ? 200 : 4;
 const seed = Number(process.env['WAVEWRIGHT_SEED'] ?? Date.now() % 2 ** 31);
 /** Loaded machines take longer to start than the program takes to run. */
 const LONGEST_MS = 1500;
-const LIMIT_MS = 5000;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-kills-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -60,11 +59,11 @@ test(`${COUNT} processes killed at random times leave nothing over, seed ${seed}
     const family = descendants(child.pid!);
     const victim = isDevice ? child.pid! : (family[1] ?? child.pid!);
     if (child.exitCode === null) process.kill(victim, 'SIGKILL');
-    const isInTime = await Promise.race([closed.then(() => true), sleep(LIMIT_MS, false)]);
+    const isInTime = await Promise.race([closed.then(() => true), sleep(HANG_MS, false)]);
     assert.ok(isInTime, `${what}: who held the output did not end; ${stderr}`);
     // Who ends closes its files a little before it is gone.
     const left = (): number[] => family.filter((each) => processes().has(each));
-    for (const start = Date.now(); left().length > 0 && Date.now() - start < LIMIT_MS; ) await sleep(50);
+    for (const start = Date.now(); left().length > 0 && Date.now() - start < HANG_MS; ) await sleep(50);
     assert.deepEqual(left(), [], what);
     assert.doesNotMatch(stderr, /INTERNAL|Sanitizer|wrong/, what);
   }

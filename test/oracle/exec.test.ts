@@ -14,6 +14,7 @@ import { API_TABLES, API_TABLES_1 } from '../../tools/api-tables.ts';
 import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
 import { attackLibrary } from '../fuzz/exec-socket.ts';
+import { HANG_MS } from '../scale.ts';
 import { buildHsaProgram, LAUNCHER, LIBRARY, ROOT, storeKernel } from './hsa-program.ts';
 
 const PROGRAMS = path.join(ROOT, 'test/data/hip-programs');
@@ -277,7 +278,8 @@ test('a program ends with a message when the device process is killed', async ()
     }
   };
   const hasEnded = () => /^gone$|\) Z /.test(state());
-  for (let i = 0; i < 100 && !hasEnded(); i++) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const start = Date.now(); !hasEnded() && Date.now() - start < HANG_MS; )
+    await new Promise((resolve) => setTimeout(resolve, 50));
   assert.ok(hasEnded(), state());
 });
 

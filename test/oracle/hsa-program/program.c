@@ -288,7 +288,7 @@ static void run_kernels(void) {
   dispatch(queue, found.kernel, second, 4000, done);
   EXPECT(hsa_signal_wait_scacquire(done, CONDITION_LT, 1, FOREVER, WAIT_BLOCKED) == 0);
   for (uint32_t i = 0; i < 4096; i++) EXPECT(out[i] == i + (i < 4000 ? 9 : 5));
-  for (int i = 0; i < 2000 && handled == 0; i++) usleep(1000);
+  for (int i = 0; i < 60000 && handled == 0; i++) usleep(1000);
   EXPECT(handled == 1);
   profiling_time_t time = {0, 0};
   uint64_t now = 0;
@@ -317,7 +317,7 @@ static void fail_kernels(void) {
   EXPECT(hsa_amd_register_system_event_handler(take_event, (void *)&events) == SUCCESS);
   EXPECT(hsa_queue_create(found.gpu, 64, 0, count_stop, &stopped, UINT32_MAX, UINT32_MAX, &queue) == SUCCESS);
   dispatch(queue, found.kernel, arguments((uint32_t *)64, 1), 64, 0);
-  for (int i = 0; i < 10000 && stopped == 0; i++) usleep(1000);
+  for (int i = 0; i < 60000 && stopped == 0; i++) usleep(1000);
   EXPECT(stopped == 1 && events == 1);
   EXPECT(hsa_queue_destroy(queue) == SUCCESS);
 }

@@ -167,7 +167,7 @@ static bool stores(void *out, uint32_t value) {
 static bool faults(void *out) {
   fault_address = 0;
   launch(out, 1, 64, 0);
-  for (int i = 0; i < 10000 && fault_address == 0; i++) usleep(1000);
+  for (int i = 0; i < 60000 && fault_address == 0; i++) usleep(1000);
   EXPECT(hsa_queue_destroy(found.queue) == SUCCESS);
   new_queue();
   return fault_address == (uintptr_t)out;
@@ -316,7 +316,7 @@ static void first(char *program, char *path) {
   EXPECT(hsa_amd_memory_pool_free(memory) == SUCCESS && hsa_amd_memory_pool_free(memory) == INVALID_ALLOCATION);
   EXPECT(hsa_amd_signal_async_handler(turn, CONDITION_EQ, 3, count_handler, NULL) == SUCCESS);
   hsa_signal_store_screlease(turn, 2);
-  for (int i = 0; i < 5000 && handled == 0; i++) usleep(1000);
+  for (int i = 0; i < 60000 && handled == 0; i++) usleep(1000);
   EXPECT(handled == 1);
   int status = 1;
   waitpid(child, &status, 0);
