@@ -1,6 +1,6 @@
 /**
  * The benchmark kernels, OpenCL C compiled to machine code or PTX, give what plain JavaScript computes, on
- * every target and executor.
+ * every target and executor; on the reference executor a sample.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
