@@ -1,4 +1,4 @@
-/** Instructions by class, of a sample of kernels: every executor counts the same, and as many as it counts in all. */
+/** Instructions by class, of some kernels: every executor counts the same, and as many as it has in all. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -81,6 +81,37 @@ test('addresses of all lanes that are misaligned alike, or too near to each othe
   }
 });
 
+/** Lanes whose addresses are multiples of 16 and no line, so that each is looked at. */
+const scattered = (access: string): string =>
+  body(
+    `mul.lo.u32 %r9, %gid, %gid;
+  and.b32 %r9, %r9, 63;
+  shl.b32 %r9, %r9, 4;
+  cvt.u64.u32 %rd9, %r9;
+  add.u64 %rd9, %rd9, %rd8;
+  ${access}`,
+    THREADS,
+    0,
+    16,
+  );
+
+test('what scattered addresses and a number come to has to be aligned', async () => {
+  for (const [way, device] of Object.entries(WAYS)) {
+    for (const [access, what] of [
+      ['ld.global.u32 %r5, [%rd9+2];', /misaligned read of address/],
+      ['ld.global.u64 %rd5, [%rd9+4];', /misaligned read of address/],
+      ['st.global.v2.u32 [%rd9+12], {%r9, %r9};', /misaligned write of address/],
+      ['atom.global.add.u32 %r5, [%rd9+2], 1;', /misaligned atomic of address/],
+      ['ld.shared.u32 %r5, [%r9+2];', /misaligned read at LDS offset/],
+      ['atom.shared.add.u32 %r5, [%r9+2], 1;', /misaligned atomic at LDS offset/],
+    ] as const) {
+      const text = kernelText(scattered(access), DECLARATIONS);
+      await assert.rejects(runOn(device, request(text)), what, `${access} on ${way}`);
+      await runOn(device, request(kernelText(scattered(access.replace(/\+\d+/, '+16')), DECLARATIONS)));
+    }
+  }
+});
+
 test('what a misaligned address and a number come to may be aligned', async () => {
   const found = await outcomesOf(
     `${body('', THREADS, 0, 8)}

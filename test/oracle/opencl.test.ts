@@ -1,8 +1,9 @@
 /**
  * The kernels of `test/data/opencl` and `test/data/hip`, built by clang as OpenCL C, C and HIP for GPUs and
  * as C or C++ for this machine: every buffer must hold the same afterwards, at -O0, -O2 and on gfx90a one of
- * the other levels, which differs from source to source. `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names
- * begin so, `WAVEWRIGHT_TARGET=NAME` the GPUs, `WAVEWRIGHT_SCALE=full` all levels and builds on all GPUs.
+ * the other levels, which differs from source to source. `WAVEWRIGHT_SOURCE=NAME` runs the sources whose
+ * names begin so, `WAVEWRIGHT_TARGET=NAME` the GPUs, `WAVEWRIGHT_SCALE=full` all levels and builds on all
+ * GPUs.
  */
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';

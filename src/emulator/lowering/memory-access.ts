@@ -26,14 +26,7 @@ import {
 } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
-import {
-  ACCESS_CODES,
-  type AccessKind,
-  FAULT_LDS,
-  FAULT_MISALIGNED,
-  FAULT_PRIVATE,
-  misalignedCode,
-} from '../machine/access-codes.ts';
+import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_PRIVATE, misalignedCode } from '../machine/access-codes.ts';
 import {
   DEVICE_MEMORY,
   GRANULE_LOG2,
@@ -189,7 +182,7 @@ function translatePrivate(f: FunctionBuilder, access: SegmentAccess, waveSize: 3
   checkLimit(f, access, WAVE_PRIVATE_SIZE, () => fail(FAULT_PRIVATE));
   if (kind === 'atomic') {
     push(f, and(low, 3));
-    f.if(undefined, () => fail(FAULT_PRIVATE | FAULT_MISALIGNED));
+    f.if(undefined, () => fail(misalignedCode(kind, 'private')));
   }
   push(f, privateByte(loadFrom('i32.load', wave, WAVE_PRIVATE_BASE), low, lane, waveSize));
 }

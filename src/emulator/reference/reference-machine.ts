@@ -6,14 +6,7 @@ import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore } from '../code/emulator-core.ts';
 import type { ObservedAccess, WatchedMachine } from '../code/watch.ts';
 import { privateByteOffset } from '../lowering/private-address.ts';
-import {
-  ACCESS_CODES,
-  type AccessKind,
-  FAULT_LDS,
-  FAULT_MISALIGNED,
-  FAULT_PRIVATE,
-  misalignedCode,
-} from '../machine/access-codes.ts';
+import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_PRIVATE, misalignedCode } from '../machine/access-codes.ts';
 import type { AccessCounter } from '../machine/access-counter.ts';
 import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
 import {
@@ -225,10 +218,9 @@ export class ReferenceMachine implements WatchedMachine {
   }
 
   #translatePrivate(access: AccessKind, sizeBytes: number, low: number, lane: number, full = BigInt(low)): Translated {
-    const code = ACCESS_CODES[access] | FAULT_PRIVATE;
     const limit = this.#view.getUint32(this.#wave + WAVE_PRIVATE_SIZE, true);
-    if (low + sizeBytes > limit) this.#fail(code, lane, full);
-    if (access === 'atomic' && low & 3) this.#fail(code | FAULT_MISALIGNED, lane, full);
+    if (low + sizeBytes > limit) this.#fail(ACCESS_CODES[access] | FAULT_PRIVATE, lane, full);
+    if (access === 'atomic' && low & 3) this.#fail(misalignedCode(access, 'private'), lane, full);
     const base = this.#view.getUint32(this.#wave + WAVE_PRIVATE_BASE, true);
     return { base: base + privateByteOffset(low, lane, this.#waveSize), stride: this.#row, space: 'private' };
   }

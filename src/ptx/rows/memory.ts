@@ -58,11 +58,20 @@ function accessSizes(totalBytes: number): number[] {
 export const advanced = (b: PtxBuilder, address: Value, bytes: number): Value =>
   b.add(address, address.type === 'i64' ? b.i64(BigInt(bytes)) : b.i32(bytes));
 
-/** `isFree`: the address need not be a multiple of what is accessed there. */
-function loadAt(b: PtxBuilder, isFree: boolean): void {
-  const type = b.type();
+/** What is accessed in one piece: elements of a type. */
+interface Extent {
+  readonly type: PtxType;
+  readonly count: number;
+  /** The address need not be a multiple of the whole. */
+  readonly isFree?: boolean;
+}
+
+const extentOf = (b: PtxBuilder): Extent => ({ type: b.type(), count: elementsOf(b) });
+/** 128 bits are their halves, low first. */
+const DOUBLE: Extent = { type: 'b64', count: 2 };
+
+function loadAt(b: PtxBuilder, { type, count, isFree = false }: Extent): void {
   const size = sizeOf(type);
-  const count = elementsOf(b);
   const { space, address } = placeOf(b, 1);
   const dwords: Value[] = [];
   let at = 0;
@@ -86,8 +95,8 @@ function element(b: PtxBuilder, dwords: readonly Value[], offset: number, type: 
   return isSigned(type) ? (bits === 8 ? b.sext8(field) : b.sext16(field)) : field;
 }
 
-function storeAt(b: PtxBuilder, isFree: boolean): void {
-  const size = sizeOf(b.type());
+function storeAt(b: PtxBuilder, { type, isFree = false }: Extent): void {
+  const size = sizeOf(type);
   const values = b.readAll(1);
   const { space, address } = placeOf(b, 0);
   const dwords: Value[] = [];
@@ -111,24 +120,8 @@ function storeAt(b: PtxBuilder, isFree: boolean): void {
   }
 }
 
-const load = (b: PtxBuilder): void => loadAt(b, false);
-const store = (b: PtxBuilder): void => storeAt(b, false);
-
-/** Both halves of 128 bits, low first. */
-function loadDouble(b: PtxBuilder): void {
-  const { space, address } = placeOf(b, 1);
-  const predicate = space === 'global' && !address.lane ? undefined : b.guard;
-  const dwords = b.load(space, 16, address, { predicate, alignmentBytes: 16 });
-  fenceAfter(b);
-  for (const half of [0, 1]) b.write(0, b.pack(dwords[2 * half]!, dwords[2 * half + 1]!), half);
-}
-
-function storeDouble(b: PtxBuilder): void {
-  const { space, address } = placeOf(b, 0);
-  const dwords = b.readAll(1).flatMap((half) => [b.low(half), b.high(half)]);
-  fenceBefore(b);
-  b.store(space, 16, address, dwords, { predicate: b.guard, alignmentBytes: 16 });
-}
+const load = (b: PtxBuilder): void => loadAt(b, extentOf(b));
+const store = (b: PtxBuilder): void => storeAt(b, extentOf(b));
 
 function moveDouble(b: PtxBuilder): void {
   for (const [i, half] of b.readAll(1).entries()) b.write(0, half, i);
@@ -325,16 +318,16 @@ const ROWS: readonly PtxRow[] = [
     ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load, { looks: 'ordered' }),
     ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
   ]),
-  ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${SIZES}.b128`, '=b64*x2 []', loadDouble, { looks: 'ordered' }),
-  ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}.b128`, '[] b64*x2', storeDouble),
+  ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${SIZES}.b128`, '=b64*x2 []', (b) => loadAt(b, DOUBLE), { looks: 'ordered' }),
+  ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}.b128`, '[] b64*x2', (b) => storeAt(b, DOUBLE)),
   ptxRow('mov', '.b128', '=b64*x2 b64*x2', moveDouble),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
   ptxRow('cp', `.async.cache=ca|cg.space=shared|shared::cta.global${SIZES}`, '[] [] u32 u32?', nothing, { expansion: 'copy' }),
   ptxRow('cp', '.async.commit_group', '', nothing),
   ptxRow('cp', '.async.wait_group', 'u32', nothing),
   ptxRow('cp', '.async.wait_all', '', nothing),
-  ptxRow('wave_load', '.space=local.vec=v4.type=b32', '=type*vec []', (b) => loadAt(b, true), { isInternal: true }),
-  ptxRow('wave_store', '.space=local.vec=v4.type=b32', '[] type*vec', (b) => storeAt(b, true), { isInternal: true }),
+  ptxRow('wave_load', '.space=local.vec=v4.type=b32', '=type*vec []', (b) => loadAt(b, { ...extentOf(b), isFree: true }), { isInternal: true }),
+  ptxRow('wave_store', '.space=local.vec=v4.type=b32', '[] type*vec', (b) => storeAt(b, { ...extentOf(b), isFree: true }), { isInternal: true }),
   ptxRow('wave_copy', '.size=b4|b8|b16', '[] [] u32', copy, { isInternal: true }),
   ptxRow('prefetch', '.space=global|local?.level=L1|L2', '[]', nothing),
   ptxRow('prefetch', '.space=global.level=L2::evict_last|L2::evict_normal', '[]', nothing),

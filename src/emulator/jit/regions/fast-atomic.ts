@@ -3,13 +3,14 @@
  * after the other. What is not permitted or not aligned goes to the slow body.
  */
 import type { Type } from '../../../ir/types.ts';
-import { push } from '../../../wasm/expression.ts';
+import { operation, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { freshLanes, type Lanes } from '../../lowering/emitter.ts';
 import { updateLane } from '../../lowering/lane-atomics.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
+import { lanesMisalignment } from './alignment.ts';
 import type { FastMemoryEnvironment } from './fast-memory.ts';
 import { ifActive } from './lane-accesses.ts';
 import type { NodeOf } from './node.ts';
@@ -84,7 +85,11 @@ export class FastAtomic {
       return local;
     });
     if (isLds) {
-      this.#refuseMisaligned(low, slow);
+      const { alignmentBytes } = leaf;
+      if (alignmentBytes !== undefined) {
+        push(f, operation('v128.any_true', lanesMisalignment(low, address!.offset, alignmentBytes)));
+        f.brIf(slow);
+      }
       f.get(low);
       f.get(this.#ldsCount);
       f.op('i32x4.ge_u');
@@ -101,21 +106,6 @@ export class FastAtomic {
     return old ?? [];
   }
 
-  #refuseMisaligned(low: Local, slow: BlockLabel): void {
-    const { f } = this.#state;
-    const { alignmentBytes } = this.node.leaf;
-    if (alignmentBytes === undefined) return;
-    f.get(low);
-    f.i32(this.node.address!.offset % alignmentBytes);
-    f.op('i32x4.splat');
-    f.op('i32x4.add');
-    f.i32(alignmentBytes - 1);
-    f.op('i32x4.splat');
-    f.op('v128.and');
-    f.op('v128.any_true');
-    f.brIf(slow);
-  }
-
   #checkWindow(of: AccessArguments, low: Local, lanes: readonly Local[], slow: BlockLabel): void {
     const { f, spaces } = this.#state;
     const { high, floor, offset } = this.node.address!;
@@ -125,15 +115,7 @@ export class FastAtomic {
     f.op('i32x4.splat');
     f.op('v128.xor');
     // An aligned access lies in one granule of the validity map.
-    f.get(low);
-    if (offset % sizeBytes > 0) {
-      f.i32(offset % sizeBytes);
-      f.op('i32x4.splat');
-      f.op('i32x4.add');
-    }
-    f.i32(sizeBytes - 1);
-    f.op('i32x4.splat');
-    f.op('v128.and');
+    push(f, lanesMisalignment(low, offset, sizeBytes));
     f.op('v128.or');
     if (floor) {
       f.get(low);

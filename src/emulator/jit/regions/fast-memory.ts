@@ -39,6 +39,7 @@ import {
   loadedDword,
   mayBe,
 } from './access-group.ts';
+import { lanesMisalignment } from './alignment.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
@@ -401,11 +402,9 @@ export class FastMemory {
   #refuseMisaligned({ alignmentBytes, misalignmentBytes }: AccessGroup, low: Local, slow: BlockLabel): void {
     if (alignmentBytes === 1) return;
     const { f } = this.environment.state;
-    if (low.type === 'v128') {
-      const splat = (value: number): Push => operation('i32x4.splat', value);
-      const moved = misalignmentBytes === 0 ? low : operation('i32x4.add', low, splat(misalignmentBytes));
-      push(f, operation('v128.any_true', operation('v128.and', moved, splat(alignmentBytes - 1))));
-    } else push(f, and(misalignmentBytes === 0 ? low : sum(low, misalignmentBytes), alignmentBytes - 1));
+    if (low.type === 'v128')
+      push(f, operation('v128.any_true', lanesMisalignment(low, misalignmentBytes, alignmentBytes)));
+    else push(f, and(misalignmentBytes === 0 ? low : sum(low, misalignmentBytes), alignmentBytes - 1));
     f.brIf(slow);
   }
 

@@ -24,6 +24,16 @@ const EXEC = STATE_OFFSETS.exec;
 
 type AccessKind = 'none' | 'load' | 'other';
 
+/** What combines masks, as what lanes do with their own bits. */
+const OF_BITS: Readonly<Partial<Record<OpName, OpName>>> = {
+  'i32.and': 'i1.and',
+  'i32.or': 'i1.or',
+  'i32.xor': 'i1.xor',
+  'i64.and': 'i1.and',
+  'i64.or': 'i1.or',
+  'i64.xor': 'i1.xor',
+};
+
 export class RegionBuilder extends GraphBuilder {
   readonly #gathered = new Map<number, true>();
   /** Of masks, in lanes. */
@@ -205,8 +215,8 @@ export class RegionBuilder extends GraphBuilder {
     if (phase === 'after' && leaf.kind === 'pure') {
       if (this.options.waveSize === 32 && (leaf.op === 'i64.zext32' || leaf.op === 'i64.low'))
         return this.#laneMask(args[0]!);
-      const combine = /^i(?:32|64)\.(and|or|xor)$/.exec(leaf.op)?.[1] as 'and' | 'or' | 'xor' | undefined;
-      if (combine) return this.op(`i1.${combine}`, ...args.map((arg) => this.#laneMask(arg)));
+      const combine = OF_BITS[leaf.op];
+      if (combine) return this.op(combine, ...args.map((arg) => this.#laneMask(arg)));
     }
     const wide = mask.type === 'i32' ? this.graph.op('i64.zext32', mask) : mask;
     return this.#inLanes(this.graph.share({ kind: 'laneMask' }, 'i1', true, [wide]));
