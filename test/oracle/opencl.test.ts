@@ -100,7 +100,7 @@ async function testBuild(target: Tested, subject: Subject, build: Build, isFirst
     sets.map(({ executor, launches }) => expectedOf(launches, source, executor.items, target)),
   );
   const languages = languagesOf(subject).slice(0, target.everything ? undefined : 1);
-  const levels = (target.everything && !IS_FULL_SCALE ? subject.levels : undefined) ?? target.levels;
+  const levels = target.levels.filter((level) => IS_FULL_SCALE || (subject.levels?.includes(level) ?? true));
   const images = languages.flatMap((language) => levels.map((level) => ({ language, level })));
   const found: string[] = [];
   let launched = 0;

@@ -17,7 +17,7 @@ export interface Subject {
   readonly builds?: readonly Build[];
   /** Default: OpenCL C and C, for a source in C only that. */
   readonly languages?: readonly Language[];
-  /** Where a target has everything. Default: those of the target. */
+  /** Those of the target's that it is built at in a sample. Default: all of them. */
   readonly levels?: readonly Level[];
   /** About `items` work-items for each kernel. */
   readonly launches: (items: number, target: Target) => readonly Launch[];
