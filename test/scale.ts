@@ -1,3 +1,5 @@
+import { Random } from './fuzz/random.ts';
+
 /**
  * How much a test does: of many cases a sample, the same each time, so that all tests together take minutes;
  * `WAVEWRIGHT_SEED=N` draws another one, and `WAVEWRIGHT_SCALE=full` takes all.
@@ -16,12 +18,7 @@ export const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
 /** Of each `step` neighbours one; other ones for another `turn`, such as that of the same items elsewhere. */
 export function sampled<T>(items: readonly T[], step: number, turn = 0): readonly T[] {
   if (IS_FULL_SCALE) return items;
-  return items.filter((_, i) => i % step === (mixed(SEED + Math.floor(i / step)) + turn) % step);
-}
-
-/** Bits of a number in another order, so that neighbours have nothing in common; murmur3's last step. */
-function mixed(value: number): number {
-  let bits = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
-  return (bits ^ (bits >>> 16)) >>> 0;
+  const random = new Random(SEED);
+  const places = Array.from({ length: Math.ceil(items.length / step) }, () => random.below(step));
+  return items.filter((_, i) => i % step === (places[Math.floor(i / step)]! + turn) % step);
 }
