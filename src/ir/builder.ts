@@ -17,7 +17,7 @@ const isLaneAccess = (space: MemorySpace, args: readonly Value[]): boolean =>
   accessLanes({ space }) === 'lane' || args.some((arg) => arg.lane);
 
 /** Which lanes access memory. */
-interface AccessCondition {
+export interface AccessCondition {
   /** Of type i1; where it is off, there is no access. */
   readonly predicate?: Value | undefined;
   /** The predicate is off in nearly all lanes. */

@@ -112,6 +112,74 @@ test('what scattered addresses and a number come to has to be aligned', async ()
   }
 });
 
+/** Matrices of a warp, whose lines begin `distance` bytes behind a multiple of 16, `stride` elements apart. */
+const ofWarp = (access: string, distance: number, stride: number): string => `
+  .reg .b32 %m<8>;
+  .reg .f64 %w<2>;
+  ld.param.u64 %rd8, [in];
+  add.u64 %rd9, %rd8, ${distance};
+  and.b32 %r9, %gid, 31;
+  mul.lo.u32 %r9, %r9, 16;
+  mov.u32 %r11, 0;
+  setp.eq.u32 %p1, %gid, 5;
+  @%p1 mov.u32 %r11, ${distance};
+  add.u32 %r9, %r9, %r11;
+  mov.u32 %r10, ${distance};
+  mov.u32 %r12, ${stride};
+  mov.b32 %m0, 0; mov.b32 %m1, 0; mov.b32 %m2, 0; mov.b32 %m3, 0;
+  mov.b32 %m4, 0; mov.b32 %m5, 0; mov.b32 %m6, 0; mov.b32 %m7, 0;
+  ${access}`;
+
+const EIGHT = '{%m0, %m1, %m2, %m3, %m4, %m5, %m6, %m7}';
+
+/** `strides`: one at which lines are aligned, and one at which they are not. */
+const OF_WARP: readonly (Misaligned & { readonly strides?: readonly [good: number, bad: number] })[] = [
+  { access: 'ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%m0, %m1, %m2, %m3}, [%r9];', bytes: 16, what: /read at LDS/ },
+  { access: 'ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%m0}, [%r9];', bytes: 16, what: /read at LDS/ },
+  { access: 'stmatrix.sync.aligned.m8n8.x2.shared.b16 [%r9], {%m0, %m1};', bytes: 16, what: /write at LDS/ },
+  { access: 'stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%r9], {%m0};', bytes: 16, what: /write at LDS/ },
+  ...(
+    [
+      [`wmma.load.a.sync.aligned.row.m16n16k16.global.f16 ${EIGHT}, [%rd9], %r12;`, 16, /read of address/, [24, 20]],
+      [`wmma.load.b.sync.aligned.row.m16n16k16.shared.f16 ${EIGHT}, [%r10], %r12;`, 16, /read at LDS/, [24, 20]],
+      [`wmma.load.c.sync.aligned.col.m16n16k16.global.f32 ${EIGHT}, [%rd9], %r12;`, 16, /read of address/, [20, 18]],
+      ['wmma.load.a.sync.aligned.col.m16n16k16.global.s8 {%m0, %m1}, [%rd9], %r12;', 8, /read of address/, [24, 20]],
+      ['wmma.load.a.sync.aligned.row.m8n8k4.global.f64 {%w0}, [%rd9], %r12;', 8, /read of address/, [4, 4]],
+      ['wmma.load.b.sync.aligned.col.m8n8k128.global.b1 {%m0}, [%rd9], %r12;', 4, /read of address/, [160, 144]],
+      [`wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd9], ${EIGHT}, %r12;`, 16, /write of address/, [20, 18]],
+      [`wmma.store.d.sync.aligned.col.m32n8k16.shared.s32 [%r10], ${EIGHT}, %r12;`, 16, /write at LDS/, [36, 34]],
+      [
+        'wmma.store.d.sync.aligned.row.m8n32k16.global.f16 [%rd9], {%m0, %m1, %m2, %m3}, %r12;',
+        16,
+        /write of/,
+        [40, 36],
+      ],
+    ] as const
+  ).map(([access, bytes, what, strides]) => ({ access, bytes, what, strides })),
+];
+
+for (const [way, device] of Object.entries(WAYS)) {
+  test(`lines of matrices that are misaligned are faults, on ${way}`, async () => {
+    for (const { access, bytes, what, strides: [good, bad] = [0, 0] } of OF_WARP) {
+      const textOf = (distance: number, stride: number): string =>
+        kernelText(ofWarp(access, distance, stride), DECLARATIONS);
+      const fault = (error: Error): boolean => {
+        assert.match(error.message, /misaligned/, access);
+        assert.match(error.message, what, access);
+        const line =
+          textOf(0, 0)
+            .split('\n')
+            .findIndex((each) => each.includes(access)) + 1;
+        assert.match(error.message, new RegExp(`k\\.ptx:${line}:\\d`), access);
+        return true;
+      };
+      await assert.rejects(runOn(device, request(textOf(bytes / 2, good))), fault, `${access} on ${way}`);
+      if (good !== bad) await assert.rejects(runOn(device, request(textOf(0, bad))), fault, `${access} on ${way}`);
+      await runOn(device, request(textOf(0, good)));
+    }
+  });
+}
+
 test('what a misaligned address and a number come to may be aligned', async () => {
   const found = await outcomesOf(
     `${body('', THREADS, 0, 8)}

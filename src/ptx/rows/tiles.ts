@@ -2,6 +2,7 @@
  * How matrices that lie over a warp come from memory and get there. PTX ISA 9.7.15 "Warp-Level Matrix
  * Instructions". Where the elements of `wmma` are is up to the machine: see `matrix.ts`.
  */
+import type { AccessCondition } from '../../ir/builder.ts';
 import type { MemorySpace, Value } from '../../ir/types.ts';
 import type { PtxBuilder } from './builder.ts';
 import { dimensionsOf, elementsPerWord, fragmentRegisters } from './matrix.ts';
@@ -17,11 +18,43 @@ const positionOf = (b: PtxBuilder): readonly [group: Value, number: Value] => [
   b.and(b.laneId(), b.i32(3)),
 ];
 
-/** Lane i has the address of row `i % 8` of matrix `i / 8`: the place of a byte in a row. */
-function rowPlace(b: PtxBuilder, index: number, lane: Value, offset: Value): { space: MemorySpace; at: Value } {
-  const address = b.addressInLane(index, lane);
-  if (b.has('space')) return { space: 'lds', at: b.add(address.type === 'i64' ? b.low(address) : address, offset) };
-  return { space: 'flat', at: b.add(address.type === 'i64' ? address : b.zext64(address), b.zext64(offset)) };
+/** A lane's part of a line of a matrix: `offset` bytes behind its begin, which has to be aligned. */
+interface LinePart {
+  readonly space: MemorySpace;
+  readonly address: Value;
+  readonly offset: Value;
+  readonly alignmentBytes: number;
+}
+
+/**
+ * Accesses to parts: the lanes whose parts have to be as aligned as lines are tell of lines that are not, so
+ * they go first.
+ */
+function accessPart<T>(b: PtxBuilder, { offset, alignmentBytes }: LinePart, access: (own: AccessCondition) => T): T[] {
+  const isFirst = b.isZero(b.and(offset, b.i32(alignmentBytes - 1)));
+  return [access({ predicate: isFirst, alignmentBytes }), access({ predicate: b.not(isFirst) })];
+}
+
+function loadPart(b: PtxBuilder, part: LinePart, sizeBytes: number): Value[] {
+  const load = (own: AccessCondition): Value[] => b.load(part.space, sizeBytes, part.address, own);
+  if (sizeBytes >= part.alignmentBytes) return load({ alignmentBytes: part.alignmentBytes });
+  // What makes no access reads 0.
+  const [first, other] = accessPart(b, part, load) as [Value[], Value[]];
+  return first.map((dword, i) => b.or(dword, other[i]!));
+}
+
+function storePart(b: PtxBuilder, part: LinePart, sizeBytes: number, data: readonly Value[]): void {
+  const store = (own: AccessCondition): void => b.store(part.space, sizeBytes, part.address, data, own);
+  if (sizeBytes >= part.alignmentBytes) store({ alignmentBytes: part.alignmentBytes });
+  else accessPart(b, part, store);
+}
+
+/** Lane i has the address of row `i % 8` of matrix `i / 8`, which has 16 bytes in one piece. */
+function rowPart(b: PtxBuilder, index: number, lane: Value, offset: Value): LinePart {
+  const row = b.addressInLane(index, lane);
+  const own = { offset, alignmentBytes: 16 };
+  if (b.has('space')) return { space: 'lds', address: b.add(row.type === 'i64' ? b.low(row) : row, offset), ...own };
+  return { space: 'flat', address: b.add(row.type === 'i64' ? row : b.zext64(row), b.zext64(offset)), ...own };
 }
 
 const matricesOf = (b: PtxBuilder): number => Number(b.modifiers['num']!.slice(1));
@@ -29,10 +62,8 @@ const matricesOf = (b: PtxBuilder): number => Number(b.modifiers['num']!.slice(1
 /** A lane gets two elements side by side; `.trans`: of the same column in two rows. */
 function loadMatrices(b: PtxBuilder): void {
   const [group, number] = positionOf(b);
-  const load = (lane: Value, offset: Value, sizeBytes: 2 | 4): Value => {
-    const { space, at } = rowPlace(b, 1, lane, offset);
-    return b.load(space, sizeBytes, at)[0]!;
-  };
+  const load = (lane: Value, offset: Value, sizeBytes: 2 | 4): Value =>
+    loadPart(b, rowPart(b, 1, lane, offset), sizeBytes)[0]!;
   const matrix = (first: Value): Value => {
     if (!b.has('trans')) return load(b.add(group, first), b.shl(number, 2), 4);
     const upper = b.add(b.shl(number, 1), first);
@@ -49,10 +80,8 @@ function storeMatrices(b: PtxBuilder): void {
   for (let i = 0; i < matricesOf(b); i++) {
     const first = b.i32(i * ROWS_OF_MATRIX);
     const value = b.read(1, i);
-    const store = (lane: Value, offset: Value, sizeBytes: 2 | 4, data: Value): void => {
-      const { space, at } = rowPlace(b, 0, lane, offset);
-      b.store(space, sizeBytes, at, [data]);
-    };
+    const store = (lane: Value, offset: Value, sizeBytes: 2 | 4, data: Value): void =>
+      storePart(b, rowPart(b, 0, lane, offset), sizeBytes, [data]);
     if (!b.has('trans')) store(b.add(group, first), b.shl(number, 2), 4, value);
     else {
       const upper = b.add(b.shl(number, 1), first);
@@ -101,17 +130,10 @@ function packedStride({ matrix, isByRow, rows, columns, depth }: Fragment): numb
 
 const bitsOfElement = (type: string): number => (type === 'f64' ? 64 : 32 / elementsPerWord(type));
 
-/** Bytes from the begin of a matrix to an element, which is at a line in memory and a place in that. */
-function elementOffset(
-  b: PtxBuilder,
-  fragment: Fragment,
-  stride: Value,
-  [row, column]: readonly [Value, Value],
-): Value {
-  const [line, place] = fragment.isByRow ? [row, column] : [column, row];
-  const element = b.add(b.mul(line, stride), place);
-  const log2 = Math.log2(bitsOfElement(fragment.type));
-  return log2 >= 3 ? b.shl(element, log2 - 3) : b.shrU(element, 3 - log2);
+/** Bytes that so many elements take. */
+function bytesOf(b: PtxBuilder, { type }: Fragment, elements: Value): Value {
+  const log2 = Math.log2(bitsOfElement(type));
+  return log2 >= 3 ? b.shl(elements, log2 - 3) : b.shrU(elements, 3 - log2);
 }
 
 /** Row and column of an element of an accumulator. */
@@ -139,11 +161,21 @@ function registersOf({ matrix, type, rows, columns, depth }: Fragment): number {
   return ((matrix === 'a' ? rows : columns) * depth) / elementsPerWord(type) / LANES;
 }
 
+/**
+ * What lines of a matrix in memory have to be aligned to: the bytes that a lane has of it (PTX ISA 9.7.15.3
+ * "Matrix Storage for WMMA"), but 16 at most, since CUDA lets lines be any multiple of 16 bytes apart.
+ */
+function lineAlignment(fragment: Fragment): number {
+  const { matrix, type, rows, columns, depth } = fragment;
+  const isSum = matrix === 'c' || matrix === 'd';
+  const registers = isSum ? registersOf(fragment) : fragmentRegisters(type, (matrix === 'a' ? rows : columns) * depth);
+  return Math.min(16, registers * (type === 'f64' ? 8 : 4));
+}
+
 interface Tile {
   readonly fragment: Fragment;
-  readonly space: MemorySpace;
-  /** Address of an element. */
-  at(place: readonly [Value, Value]): Value;
+  /** Where an element is. */
+  at(place: readonly [Value, Value]): LinePart;
 }
 
 /** `address` and `stride`: the operands that say where it is. */
@@ -152,30 +184,33 @@ function tileOf(b: PtxBuilder, { address, stride }: { readonly address: number; 
   const { space, address: base } = placeOf(b, address);
   const given = b.read(stride);
   const between = b.select(b.isZero(given), b.i32(packedStride(fragment)), given);
+  const alignmentBytes = lineAlignment(fragment);
   return {
-    ...{ fragment, space },
-    at: (place) => {
-      const offset = elementOffset(b, fragment, between, place);
-      return b.add(base, base.type === 'i64' ? b.zext64(offset) : offset);
+    fragment,
+    at: ([row, column]) => {
+      const [line, place] = fragment.isByRow ? [row, column] : [column, row];
+      const offset = bytesOf(b, fragment, b.add(b.mul(line, between), place));
+      const at = b.add(base, base.type === 'i64' ? b.zext64(offset) : offset);
+      return { space, address: at, offset: bytesOf(b, fragment, place), alignmentBytes };
     },
   };
 }
 
-function loadWord(b: PtxBuilder, { fragment, space, at }: Tile, register: number): Value {
+function loadWord(b: PtxBuilder, { fragment, at }: Tile, register: number): Value {
   const { matrix, type, isByRow } = fragment;
   const [row, column] = wordPlace(b, fragment, register);
   const [bits, perWord] = [bitsOfElement(type), elementsPerWord(type)];
-  if (bits === 64) return b.pack(...(b.load(space, 8, at([row, column])) as [Value, Value]));
-  if (perWord === 1 || isByRow === (matrix === 'a')) return b.load(space, 4, at([row, column]))[0]!;
+  if (bits === 64) return b.pack(...(loadPart(b, at([row, column]), 8) as [Value, Value]));
+  if (perWord === 1 || isByRow === (matrix === 'a')) return loadPart(b, at([row, column]), 4)[0]!;
   const next = (i: number): readonly [Value, Value] =>
     matrix === 'a' ? [row, b.add(column, b.i32(i))] : [b.add(row, b.i32(i)), column];
-  const elements = Array.from({ length: perWord }, (_, i) => b.shl(b.load(space, bits / 8, at(next(i)))[0]!, i * bits));
+  const elements = Array.from({ length: perWord }, (_, i) => b.shl(loadPart(b, at(next(i)), bits / 8)[0]!, i * bits));
   return elements.reduce((all, each) => b.or(all, each));
 }
 
-function loadSum(b: PtxBuilder, { fragment, space, at }: Tile, register: number): Value {
+function loadSum(b: PtxBuilder, { fragment, at }: Tile, register: number): Value {
   const element = (accumulator: number, sizeBytes: number): Value[] =>
-    b.load(space, sizeBytes, at(sumPlace(b, fragment, accumulator)));
+    loadPart(b, at(sumPlace(b, fragment, accumulator)), sizeBytes);
   if (fragment.type === 'f16') return b.packHalves(element(2 * register, 2)[0]!, element(2 * register + 1, 2)[0]!);
   const dwords = element(register, fragment.type === 'f64' ? 8 : 4);
   return dwords.length === 2 ? b.pack(dwords[0]!, dwords[1]!) : dwords[0]!;
@@ -191,11 +226,11 @@ function loadTile(b: PtxBuilder): void {
 const placeIn = (b: PtxBuilder): number => Number(b.modifiers['place']!.slice(1));
 
 function storeTile(b: PtxBuilder): void {
-  const { fragment, space, at } = tileOf(b, { address: 0, stride: 2 });
+  const { fragment, at } = tileOf(b, { address: 0, stride: 2 });
   const register = placeIn(b);
   const value = b.read(1);
   const store = (accumulator: number, sizeBytes: number, data: readonly Value[]): void =>
-    b.store(space, sizeBytes, at(sumPlace(b, fragment, accumulator)), data);
+    storePart(b, at(sumPlace(b, fragment, accumulator)), sizeBytes, data);
   if (fragment.type === 'f16') {
     store(2 * register, 2, [b.bits(value, 0, 16)]);
     store(2 * register + 1, 2, [b.shrU(value, 16)]);
