@@ -80,6 +80,30 @@ for (const processor of PROCESSORS) {
       [1019, 1019, 1019],
     );
   });
+
+  test(`${processor}: addresses of all scalar loads of vadd, the same in all lanes`, () => {
+    const offsets: bigint[] = [];
+    const made = withHooks(example('vadd', processor), `hooks.${processor}.O2.o`, (code, hooks) => {
+      for (const instruction of code.instructions) {
+        const { effects } = instruction.step;
+        if (effects.memory.length === 0 || !effects.counters.has('lgkmcnt')) continue;
+        offsets.push(BigInt(instruction.step.text().split(', ').at(-1)!.replace('null', '0')));
+        code.before(instruction, hooks.hook('collect_addresses', [], instruction));
+      }
+    });
+    const { variable, runner } = runExample('vadd', processor, made.image);
+    using _ = runner;
+    assert.deepEqual(made.coverage.refused, {});
+    const [count] = dwords64(variable(made.places.get('record_count')!));
+    const addresses = dwords64(variable(made.places.get('records')!)).slice(0, Number(count));
+    const first = addresses.reduce((a, b) => (a < b ? a : b));
+    const lowest = offsets.reduce((a, b) => (a < b ? a : b));
+    const lanes = Map.groupBy(addresses, (address) => address - first + lowest);
+    assert.deepEqual([...lanes.keys()].sort(), offsets.toSorted());
+    // Before the kernel leaves lanes behind the array out, and then.
+    const lengths = new Set(lanes.values().map(({ length }) => length));
+    assert.deepEqual([...lengths].sort(), [1019, 1024]);
+  });
 }
 
 for (const processor of PROCESSORS) {

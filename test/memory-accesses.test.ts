@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
-import { accessesOfLanes, type CodeAccess, placeIn } from '../src/instrument/dsl/memory-accesses.ts';
+import { accessesOf, type CodeAccess, placeIn } from '../src/instrument/dsl/memory-accesses.ts';
 import { Allocator } from '../src/instrument/machine/allocate.ts';
 import { NOTHING_IN_FLIGHT, type PointState } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
@@ -36,7 +36,7 @@ interface Found {
 function found(text: string, processor: string, waveSize: 32 | 64, prepare: (state: Uint32Array) => void): Found {
   const code = { target: targetFor(processor), waveSize };
   const { instruction } = assembleInstruction(text, code);
-  const accesses = accessesOfLanes(instruction);
+  const accesses = accessesOf(instruction);
   const [payload] = compileHook(
     {
       build: (b) => {
@@ -128,6 +128,24 @@ const CASES: readonly Case[] = [
     ...(['gfx1100', 'store global 4'] as const),
     [({ v }) => 0x1000n + v(2) * 48n],
     buffer(4, 48),
+  ],
+  ['s_load_dwordx4 s[8:11], s[4:5], 0x30', 'gfx90a', 'load global 16', [({ s }) => (pair(s(4), s(5)) & ~3n) + 0x30n]],
+  [
+    's_load_b32 s8, s[4:5], s12 offset:-0x8',
+    'gfx1100',
+    'load global 4',
+    [({ s }) => (pair(s(4), s(5)) & ~3n) + (s(12) & ~3n) - 8n],
+  ],
+  ['s_store_dwordx2 s[8:9], s[4:5], 0x10', 'gfx90a', 'store global 8', [({ s }) => (pair(s(4), s(5)) & ~3n) + 0x10n]],
+  ['s_atomic_add s8, s[4:5], 0x4', 'gfx90a', 'atomic global 4', [({ s }) => (pair(s(4), s(5)) & ~3n) + 4n]],
+  [
+    's_buffer_load_dwordx2 s[8:9], s[4:7], s12',
+    ...(['gfx942', 'load global 4'] as const),
+    [({ s }) => 0x1000n + (s(12) & ~3n), ({ s }) => 0x1004n + (s(12) & ~3n)],
+    (state) => {
+      buffer(4, 48)(state);
+      state[12] = 0x123;
+    },
   ],
 ];
 

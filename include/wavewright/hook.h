@@ -105,7 +105,8 @@ typedef __UINT64_TYPE__ ww_u64;
 
 /* The lanes that are active where the hook is called, a bit for each. */
 #define ww_exec() WW_VALUE_(ww_u64, "=s", "exec %0")
-/* The byte that the instruction accesses first, in each active lane; of LDS and private memory, its offset there. */
+/* The byte that the instruction accesses first, in each active lane, which is the same of scalar memory; of LDS and
+ * private memory, its offset there. */
 #define ww_address() WW_VALUE_(ww_u64, "=v", "address %0")
 /* An operand of the instruction, by its place in the text from 0 on: a register's value in each lane, or a constant. */
 #define ww_operand(type, index) WW_VALUE_(type, "=v", "operand %0 %c1", "i"(index))

@@ -34,7 +34,8 @@ export function compiledHookTool({ name, bytes }: HookSource): Tool {
         kind: 'choice',
         choices: ['instruction', 'memory', 'block', 'entry', 'exit'],
         default: 'instruction',
-        description: 'before each instruction, each access to memory, each block, or where functions begin or end',
+        description:
+          'before each instruction, each access to memory (scalar ones too), each block, or where functions begin or end',
       },
       element: {
         kind: 'choice',

@@ -12,7 +12,7 @@ import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { HookBuilder, HookCondition, HookOperator, HookValue, ShiftOperator, Spread } from './hook.ts';
 import { isInline } from './pieces.ts';
 
-/** An access that an instruction makes in each of its active lanes. */
+/** An access that an instruction makes in each of its active lanes, or in scalar memory once for its wave. */
 export interface CodeAccess {
   readonly kind: 'load' | 'store' | 'atomic';
   readonly space: 'global' | 'flat' | 'lds' | 'private';
@@ -54,8 +54,18 @@ const predicatesOf = ({ leaf, args }: ValueOf<AccessKind>): readonly Value[] => 
  * known. An access of several dwords through a buffer is one for each dword, because each is checked alone.
  * One that is made in parts, where a dword of a swizzled buffer lies in two elements, counts where it begins.
  */
-export function accessesOfLanes(instruction: Instruction): readonly CodeAccess[] {
-  const accesses = (meaningOf(instruction)?.values ?? []).filter(isAccess).filter(({ lane }) => lane);
+export const accessesOfLanes = (instruction: Instruction): readonly CodeAccess[] => accessesBy('lanes', instruction);
+
+/** Those of lanes; of an instruction that has none, those in scalar memory, once for the wave. */
+export function accessesOf(instruction: Instruction): readonly CodeAccess[] {
+  const accesses = accessesOfLanes(instruction);
+  return accesses.length > 0 ? accesses : accessesBy('wave', instruction);
+}
+
+function accessesBy(who: 'lanes' | 'wave', instruction: Instruction): readonly CodeAccess[] {
+  const accesses = (meaningOf(instruction)?.values ?? [])
+    .filter(isAccess)
+    .filter(({ lane }) => lane === (who === 'lanes'));
   const parts = accesses.filter(isRare);
   return accesses
     .filter((each) => !isRare(each))
@@ -195,7 +205,10 @@ const OTHERS = {
   'i1.not': (b, t, [x]) => b.binary('xor', t.narrow(x!), b.constant(1)),
   'i32.select': (b, t, [x, y, z]) => b.select(t.condition(x!), t.narrow(y!), t.narrow(z!)),
   'i64.select': (b, t, [x, y, z]) => b.select(t.condition(x!), t.wide(y!), t.wide(z!)),
+  'i32.maxU': (b, t, [x, y]) => greater(b, t.narrow(x!), t.narrow(y!)),
 } satisfies Record<string, (b: HookBuilder, t: Translator, args: readonly Value[]) => Narrow | Wide>;
+
+const greater = (b: HookBuilder, x: Narrow, y: Narrow): Narrow => b.select(b.compare('ltU', x, y), y, x);
 
 function product(b: HookBuilder, x: Wide, y: Wide): Wide {
   const [low, high] = [[b.low(x), b.low(y)] as const, [b.high(x), b.high(y)] as const];

@@ -4,7 +4,7 @@ import { effectsOf } from '../../isa/amdgpu/effects/effects.ts';
 import { SRC_SCC, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import { sourcesOf, uniformIn } from '../dsl/arithmetic.ts';
 import { builderIn } from '../dsl/compile-hook.ts';
-import { accessesOfLanes, placeIn } from '../dsl/memory-accesses.ts';
+import { accessesOf, placeIn } from '../dsl/memory-accesses.ts';
 import type { PayloadLabel } from '../layout/payload-code.ts';
 import type { VirtualRegister } from '../machine/machine-code.ts';
 import { high, low, PayloadBuilder, type Placeholder, part, type RegisterPart } from '../machine/payload-builder.ts';
@@ -224,11 +224,11 @@ function emitOperand(e: IntrinsicContext, call: IntrinsicCall): void {
 
 function emitAddress(e: IntrinsicContext, { output }: IntrinsicCall): void {
   const { instruction } = e.point;
-  const [first, ...others] = accessesOfLanes(instruction);
+  const [first, ...others] = accessesOf(instruction);
   // The dwords of an access through a buffer are together; two places of an instruction are not.
   const isOne = first && (first.predicates.length > 0 || others.every(({ space }) => space !== first.space));
   if (first?.place === undefined || !isOne) {
-    const refusal = isOne === false ? 'accesses two places' : 'has no address of its own in each lane that is known';
+    const refusal = isOne === false ? 'accesses two places' : 'has none that is known';
     e.reject(`asks for the address, but the instruction ${refusal}`);
     return;
   }
