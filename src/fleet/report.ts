@@ -54,8 +54,8 @@ function entryObject(entry: ReportEntry): JsonObject {
     case 'case':
       return { k: entry.key, case: caseObject(entry.case) };
     case 'verdict': {
-      const { k, o, s, ms, n, tail, cases, log } = entry.verdict;
-      return { k, name: entry.name, o, s, ms, n, tail, cases, log };
+      const { k, o, s, ms, n, tail, cases, log, nolog } = entry.verdict;
+      return { k, name: entry.name, o, s, ms, n, tail, cases, log, nolog };
     }
     case 'footer':
       return { count: entry.count };
@@ -178,8 +178,9 @@ function entryOf(object: JsonObject, place: LinePlace): ReportEntry {
   return { kind: 'case', key, case: caseOf(object['case'], NO_DEFAULTS, { folder: '.', place }) };
 }
 
-const VERDICT_NAMES = ['k', 'o', 's', 'ms', 'n', 'tail', 'cases', 'log'];
+const VERDICT_NAMES = ['k', 'o', 's', 'ms', 'n', 'tail', 'cases', 'log', 'nolog'];
 const MAX_MS = 1e12;
+const MAX_REASON = 200;
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /** The verdict that an object is. Throws BAD_INPUT for an unknown or wrong member. */
@@ -195,6 +196,8 @@ export function parseVerdict(object: JsonObject, place: LinePlace): Verdict {
     throw place.wrong(`'tail' is above ${TAIL_BYTES} bytes`);
   const log = textMember(object, 'log', place);
   if (log !== undefined && !SHA256.test(log)) throw place.wrong("'log' is not 64 hex digits");
+  const nolog = textMember(object, 'nolog', place);
+  if (nolog !== undefined && nolog.length > MAX_REASON) throw place.wrong(`'nolog' is above ${MAX_REASON} characters`);
   return {
     ...{ k: key, o: outcome },
     ...(status !== undefined && { s: status }),
@@ -203,6 +206,7 @@ export function parseVerdict(object: JsonObject, place: LinePlace): Verdict {
     ...(tail !== undefined && { tail }),
     ...(object['cases'] !== undefined && { cases: reportedMember(object['cases'], place) }),
     ...(log !== undefined && { log }),
+    ...(nolog !== undefined && { nolog }),
   };
 }
 

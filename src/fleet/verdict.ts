@@ -44,6 +44,8 @@ export interface Verdict {
   readonly cases?: readonly ReportedCase[];
   /** Of what did not pass: SHA-256 of the blob with its gzipped output. */
   readonly log?: string;
+  /** Where that blob was wanted and could not be kept: why. */
+  readonly nolog?: string;
 }
 
 export const TAIL_BYTES = 4096;

@@ -6,9 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { EXITS, example, expectWhole, FLEET_TEST, HELLO, mixed, Rig, ROOT, until } from './fleet-rig.ts';
-
-const LOOPS = example('checks/infinite-loop.gfx90a.co');
+import { EXITS, expectWhole, FLEET_TEST, HELLO, LOOPS, mixed, Rig, ROOT, until } from './fleet-rig.ts';
 
 test('a coordinator whose disk is full ends; another one has the report', FLEET_TEST, async () => {
   await using rig = new Rig();

@@ -36,7 +36,7 @@ export async function until<T>(
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -244,11 +244,15 @@ export function burns(pid: number | undefined): boolean {
   return fields !== undefined && Number(fields[11]) + Number(fields[12]) > START_S * TICKS_PER_S;
 }
 
-const REQUIRED = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] === '1';
-export const FLEET_TEST = { skip: SERVER === undefined && !REQUIRED, timeout: 300_000 };
+export const ORACLES_REQUIRED = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] === '1';
+export const FLEET_TEST = { skip: SERVER === undefined && !ORACLES_REQUIRED, timeout: 300_000 };
 
 export const HELLO = example('hello/hello.gfx90a.co');
 export const EXITS = example('checks/exit-early.gfx90a.co');
+export const LOOPS = example('checks/infinite-loop.gfx90a.co');
+
+/** A case that takes seconds of its program's own time, and ends by its limit. */
+export const endless = (name: string, timeout: number) => ({ image: LOOPS, name, timeout });
 
 /** Cases of which every fifth fails. */
 export const mixed = (count: number) =>

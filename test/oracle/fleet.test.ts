@@ -17,7 +17,7 @@ import {
   beginnings,
   burns,
   doneJobs,
-  example,
+  endless,
   expectWhole,
   FLEET_TEST,
   mixed,
@@ -25,11 +25,6 @@ import {
   type Server,
   until,
 } from './fleet-rig.ts';
-
-const LOOPS = example('checks/infinite-loop.gfx90a.co');
-
-/** A case that takes seconds of its program's own time, and ends by its limit. */
-const endless = (name: string, timeout: number) => ({ image: LOOPS, name, timeout });
 
 const activeJobs = (server: Server) => server.client.lrange('ww:ww-c:active', 0, -1);
 

@@ -1,20 +1,20 @@
 /** Runs the cases of `test` and `sweep` as a campaign of a queue. */
 import { randomBytes } from 'node:crypto';
-import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
 import type { CaseKey, KeyedCase } from '../../fleet/case.ts';
-import { type BlobStore, hashOfBytes, ON_QUEUE, openBlobStore } from '../../fleet/queue/blob-store.ts';
+import { ON_QUEUE, openBlobStore } from '../../fleet/queue/blob-store.ts';
 import { type CampaignState, Campaigns, expectCampaignName, type JobCounts } from '../../fleet/queue/campaign.ts';
 import type { QueueConnection } from '../../fleet/queue/connection.ts';
 import { Coordinator, type Ending } from '../../fleet/queue/coordinator.ts';
 import { cutJobs, cutsFor, MAX_BATCH, sortCases } from '../../fleet/queue/job.ts';
 import { countWorkers } from '../../fleet/queue/workers.ts';
 import { readReport, secondOf } from '../../fleet/report.ts';
-import { resultOfVerdict, type Verdict } from '../../fleet/verdict.ts';
+import { resultOfVerdict } from '../../fleet/verdict.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { packageVersion } from '../process/package-version.ts';
 import { FleetProgress } from '../text/fleet-progress.ts';
 import { warn } from '../text/report.ts';
+import { CaseLogs } from './case-logs.ts';
 import { openQueue } from './open-queue.ts';
 import { wrapperOf } from './process-channel.ts';
 import { openFleetWorker } from './queue-lanes.ts';
@@ -22,7 +22,6 @@ import type { OnResult, TestOptions, TestPlan } from './test-options.ts';
 
 const MS_PER_S = 1000;
 const SHORT_MS = 10_000;
-const MAX_OUTPUT_BYTES = 2 ** 27;
 
 /** Whether all cases have verdicts. Throws USAGE, UNREACHABLE, and what coordinators throw. */
 export async function runOnQueue(
@@ -43,6 +42,7 @@ export async function runOnQueue(
     throw new WavewrightError('USAGE', `campaign ${name} was cancelled`, { hint });
   }
   const store = openBlobStore(record.blobs, connection);
+  const logs = options.logs === undefined ? undefined : new CaseLogs(options.logs, record, store);
   const indexes = new Map(plan.keys?.map((key, index) => [key, index]));
   const progress = new FleetProgress(context, cases.length);
   using interruption = new Interruptions(context, name, () => void campaigns.cancel(name));
@@ -54,14 +54,14 @@ export async function runOnQueue(
       progress.around(() => onResult(resultOfVerdict(one.name, verdict), indexes.get(key)!, verdict));
       progress.add(verdict.o);
       workMs += verdict.ms;
-      if (verdict.log !== undefined && options.logs !== undefined)
-        await writeLog(options.logs, one.name, verdict, store);
+      await logs?.write(one.name, verdict);
       if (verdict.o !== 'passed' && ++failures === options['max-failures']) await campaigns.cancel(name);
     },
     onLook: (counts) => look(context, connection, progress, counts),
   });
   const ending = await withLanes(context, options, { connection, campaigns }, name, () => coordinator.run());
   progress.end();
+  for (const problem of logs?.problems() ?? []) warn(context, problem);
   if (ending === 'done') await campaigns.finish(name);
   else sayHowItGoesOn(context, name, ending);
   if (ending === 'done' && workMs < SHORT_MS && !context.isQuiet) {
@@ -164,24 +164,6 @@ async function look(
   progress.show(await countWorkers(connection), counts);
   if (progress.lacksWorkers())
     progress.around(() => warn(context, 'no worker has joined: start `wavewright worker --queue=URL`'));
-}
-
-/** All output of a case below a folder, under its name. Throws IO. */
-async function writeLog(folder: string, name: string, { k, log = '' }: Verdict, store: BlobStore): Promise<void> {
-  const bytes = await store.get(log);
-  if (!bytes || hashOfBytes(bytes) !== log) return;
-  const { gunzipSync } = process.getBuiltinModule('node:zlib');
-  const fs = process.getBuiltinModule('node:fs');
-  const file = path.join(folder, `${name.replace(/[^A-Za-z0-9._=-]+/g, '_').slice(-100)}.${k.slice(0, 8)}.log`);
-  try {
-    fs.mkdirSync(folder, { recursive: true });
-    fs.writeFileSync(file, gunzipSync(bytes, { maxOutputLength: MAX_OUTPUT_BYTES }));
-  } catch (cause) {
-    throw new WavewrightError('IO', `cannot be written (${cause instanceof Error ? cause.message : cause})`, {
-      file,
-      cause,
-    });
-  }
 }
 
 function sayHowItGoesOn(context: CommandContext, name: string, ending: Exclude<Ending, 'done'>): void {

@@ -52,16 +52,24 @@ export async function runTests(
     printResult(context, options, result);
   });
   if (isWhole) report?.finish();
-  const summary = counts.summary(performance.now() - startMs);
+  const summary = counts.summary(performance.now() - startMs, plan.cases.length);
+  // Cases without a verdict have left gaps.
+  const found = results.filter(() => true);
   if (options.format === 'json') {
     context.stdout(
-      `${JSON.stringify({ schema: 'wavewright.test', version: 1, summary, tests: results }, undefined, 2)}\n`,
+      `${JSON.stringify({ schema: 'wavewright.test', version: 1, summary, tests: found }, undefined, 2)}\n`,
     );
   } else context.stdout(formatTestSummary(summary));
   if (options.junit !== undefined) {
-    writeOutputParts(options.junit, junitParts(results, { hostname: hostname(), timestamp }));
+    writeOutputParts(options.junit, junitParts(found, { hostname: hostname(), timestamp }));
   }
-  if (options.sqlite !== undefined) await writeResults(options.sqlite, plan, verdicts, timestamp);
+  if (options.sqlite !== undefined)
+    await writeResults(
+      options.sqlite,
+      plan,
+      verdicts.filter(() => true),
+      timestamp,
+    );
   return summary.passed === plan.cases.length ? 0 : FAILURES_FOUND;
 }
 

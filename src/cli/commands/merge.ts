@@ -101,8 +101,8 @@ function mergedJson(merged: MergedReports) {
       name,
       outcomes: all.map(({ o, s }) => ({ outcome: o, status: s })),
     })),
-    tests: verdicts.map(({ name, verdict: { k, o, s, ms, n, tail, cases, log } }) => ({
-      ...{ key: k, name, outcome: o, status: s, durationMs: ms, attempts: n, tail, cases, log },
+    tests: verdicts.map(({ name, verdict: { k, o, s, ms, n, tail, cases, log, nolog } }) => ({
+      ...{ key: k, name, outcome: o, status: s, durationMs: ms, attempts: n, tail, cases, log, nolog },
     })),
   };
 }

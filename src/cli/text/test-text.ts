@@ -42,6 +42,8 @@ export interface TestSummary {
   /** Only where a queue dealt out the tests. */
   readonly quarantined?: number;
   readonly errors?: number;
+  /** Only where a run ended before its end: cases that are counted in `tests` alone. */
+  readonly withoutVerdict?: number;
   /** Cases that programs report. */
   readonly cases: number;
   readonly durationMs: number;
@@ -59,20 +61,18 @@ export class TestCounts {
     this.#cases += cases.length;
   }
 
-  get tests(): number {
-    return this.#tests;
-  }
-
-  summary(durationMs: number): TestSummary {
-    const [quarantined, errors] = [this.#of('quarantined'), this.#of('error')];
+  /** Of so many cases; by default of those that were added. */
+  summary(durationMs: number, tests = this.#tests): TestSummary {
+    const [quarantined, errors, withoutVerdict] = [this.#of('quarantined'), this.#of('error'), tests - this.#tests];
     return {
-      tests: this.#tests,
+      tests,
       passed: this.#of('passed'),
       failed: this.#of('failed'),
       timedOut: this.#of('timed-out'),
       crashed: this.#of('crashed'),
       ...(quarantined > 0 && { quarantined }),
       ...(errors > 0 && { errors }),
+      ...(withoutVerdict > 0 && { withoutVerdict }),
       cases: this.#cases,
       durationMs,
     };
@@ -90,6 +90,7 @@ export function formatTestSummary(summary: TestSummary): string {
     [summary.crashed, 'crashed'],
     [summary.quarantined, 'quarantined'],
     [summary.errors, 'not run'],
+    [summary.withoutVerdict, 'without a verdict'],
   ];
   const parts = [`${passed} passed`, `${failed} failed`];
   for (const [count = 0, what] of rare) if (count > 0) parts.push(`${count} ${what}`);

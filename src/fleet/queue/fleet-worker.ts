@@ -268,22 +268,26 @@ export class FleetWorker {
       throw error;
     }
     const verdict = verdictOf(key, result);
-    const log = record.keepsLogs && result.outcome !== 'passed' ? await this.#keepLog(record, result) : undefined;
-    return { ...verdict, ...(log !== undefined && { log }) };
+    if (!record.keepsLogs || result.outcome === 'passed') return verdict;
+    return { ...verdict, ...(await this.#keepLog(record, result)) };
   }
 
-  /** The blob with all output; undefined where there is no room for it. */
-  async #keepLog({ name, blobs }: CampaignRecord, { stdout, stderr }: TestResult): Promise<string | undefined> {
+  /** The blob with all output, or why there is none. */
+  async #keepLog(
+    { name, blobs }: CampaignRecord,
+    { stdout, stderr }: TestResult,
+  ): Promise<Pick<Verdict, 'log' | 'nolog'>> {
     const bytes = process.getBuiltinModule('node:zlib').gzipSync(`${stdout}${stderr}`);
-    if (bytes.length > MAX_LOG_BYTES) return undefined;
+    if (bytes.length > MAX_LOG_BYTES) return { nolog: `more than ${MAX_LOG_BYTES / 2 ** 20} MiB packed` };
     const blob = hashOfBytes(bytes);
     try {
       // It goes when the campaign goes.
       if (blobs === ON_QUEUE) await this.#options.campaigns.useBlob(name, blob);
       await this.#store.put(blob, bytes);
-      return blob;
-    } catch {
-      return undefined;
+      return { log: blob };
+    } catch (error) {
+      const isFull = isOutOfMemory(error) || (error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED');
+      return { nolog: isFull ? 'no room in the store' : 'the store does not take it' };
     }
   }
 
