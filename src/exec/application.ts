@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
 import { HIDE_IMAGES_VARIABLE, SOCKET_VARIABLE } from './protocol.ts';
 
-const { existsSync } = process.getBuiltinModule('node:fs');
+const { existsSync, statSync } = process.getBuiltinModule('node:fs');
 
 /** Sent to the program as they come. */
 const FORWARDED = ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGQUIT', 'SIGCONT', 'SIGWINCH'] as const;
@@ -45,10 +45,19 @@ export function applicationVariables(
 
 export class Application {
   readonly #child: ChildProcess;
-  readonly #end: Promise<number>;
+  /** The exit status, as shells have it: 128 and the number of the signal that ended the program. */
+  readonly end: Promise<number>;
 
-  /** Starts the program, which has this process's standard streams. */
-  constructor(program: string, args: readonly string[], environment: Environment) {
+  /** Starts a program, which has this process's standard streams. Throws IO. */
+  static async start(program: string, args: readonly string[], environment: Environment): Promise<Application> {
+    const application = new Application(program, args, environment);
+    await new Promise<void>((resolve, reject) => {
+      application.#child.once('spawn', resolve).once('error', (error) => reject(notStarted(program, error)));
+    });
+    return application;
+  }
+
+  private constructor(program: string, args: readonly string[], environment: Environment) {
     const { spawn } = process.getBuiltinModule('node:child_process');
     // Not process.stdin, which would change how the program reads it.
     const isTerminal = process.getBuiltinModule('node:tty').isatty(0);
@@ -57,34 +66,34 @@ export class Application {
     const onSignal = (signal: NodeJS.Signals): void => this.kill(signal);
     process.on('SIGINT', onInterrupt);
     for (const signal of FORWARDED) process.on(signal, onSignal);
-    this.#child = spawn(program, args, { stdio: 'inherit', env: environment });
-    this.#end = new Promise<number>((resolve, reject) => {
-      this.#child.once('exit', (status, signal) => resolve(status ?? SIGNAL_STATUS + constants.signals[signal!]));
-      this.#child.once('error', (error) => reject(error));
-    }).finally(() => {
+    const stopForwarding = (): void => {
       process.off('SIGINT', onInterrupt);
       for (const signal of FORWARDED) process.off(signal, onSignal);
+    };
+    this.#child = spawn(program, args, { stdio: 'inherit', env: environment });
+    this.#child.once('exit', stopForwarding).once('error', stopForwarding);
+    this.end = new Promise<number>((resolve) => {
+      this.#child.once('exit', (status, signal) => resolve(status ?? SIGNAL_STATUS + constants.signals[signal!]));
     });
-  }
-
-  /** The exit status, as shells have it: 128 and the number of the signal that ended the program. */
-  async end(): Promise<number> {
-    try {
-      return await this.#end;
-    } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      const file = this.#child.spawnfile;
-      // Found as by a shell: a name without a folder is looked for in PATH.
-      const isHere = !file.includes('/') && existsSync(file);
-      throw new WavewrightError('IO', `cannot be started: ${error.message}`, {
-        file,
-        cause: error,
-        ...(isHere && { hint: `the file of this folder is ./${file}` }),
-      });
-    }
   }
 
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
+}
+
+/** The system has one number for what is wrong with a program, its folder, or its loader: this tells which. */
+function notStarted(file: string, cause: NodeJS.ErrnoException): WavewrightError {
+  const refused = (why: string, hint?: string) =>
+    new WavewrightError('IO', `cannot be started: ${why}`, { file, cause, ...(hint && { hint }) });
+  if (cause.code !== 'ENOENT' && cause.code !== 'EACCES') return refused(String(cause.code));
+  // Found as by a shell: a name without a folder is looked for in PATH.
+  if (!file.includes('/')) {
+    return refused('no such program in PATH', existsSync(file) ? `the file of this folder is ./${file}` : undefined);
+  }
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) return refused('no such file');
+  if (found.isDirectory()) return refused('is a directory');
+  if (cause.code === 'EACCES') return refused('is not executable', `'chmod +x ${file}' makes it so`);
+  return refused('its loader or interpreter is not there', 'programs of 32 bits need one of their own');
 }

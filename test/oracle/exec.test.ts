@@ -238,14 +238,38 @@ test('a program finds the GPUs that ROCR_VISIBLE_DEVICES leaves', () => {
 test('exec has the status of its program, and its signals', async () => {
   assert.equal(exec('sh', '-c', 'exit 37').status, 37);
   assert.equal(exec('sh', '-c', 'kill -9 $$').status, 128 + 9);
-  const missing = exec(path.join(folder, 'nothing'));
-  assert.match(missing.stderr, /cannot be started/);
-  assert.equal(missing.status, 3);
+  const plain = path.join(folder, 'plain');
+  writeFileSync(plain, 'text');
+  const script = path.join(folder, 'script');
+  writeFileSync(script, '#!/no/such/interpreter\n', { mode: 0o755 });
+  const unstartable = [
+    [path.join(folder, 'nothing'), /cannot be started: no such file \[IO\]\n$/],
+    ['wavewright-no-such-program', /cannot be started: no such program in PATH \[IO\]\n$/],
+    [folder, /cannot be started: is a directory \[IO\]\n$/],
+    [plain, /cannot be started: is not executable \[IO\]\nhint: 'chmod \+x .*\/plain' makes it so\n$/],
+    [script, /cannot be started: its loader or interpreter is not there \[IO\]\nhint: programs of 32 bits /],
+  ] as const;
+  for (const [file, message] of unstartable) {
+    // Nothing of statistics, of which there are none.
+    const { status, stderr } = exec('--stats', file);
+    assert.match(stderr, /^wavewright: error: /);
+    assert.match(stderr, message);
+    assert.equal(status, 3);
+  }
   const { stderr } = spawnSync(process.execPath, [LAUNCHER, 'exec', 'program'], { encoding: 'utf8', cwd: folder });
   assert.match(stderr, /\nhint: the file of this folder is .\/program\n/);
   const late = exec('--timeout=0.3', '--stats', 'sleep', '60');
   assert.match(late.stderr, /programs with a GPU +0\n/);
   assert.equal(late.status, 124);
+  assert.match(exec('--tool=kernel-arguments', 'true').stderr, /warning: no program had a GPU: /);
+  for (const [name, message] of [
+    ['hsa:0', /no emulated device 'hsa:0' \[NO_DEVICE\]\nhint: there are emulated:gfx900, /],
+    ['gfx90a:xnack+', /no device 'emulated:gfx90a:xnack\+', only emulated:gfx90a:sramecc\+:xnack- \[NO_DEVICE\]/],
+  ] as const) {
+    const { status, stderr: refused } = exec(`--device=${name}`, 'true');
+    assert.match(refused, message);
+    assert.equal(status, 5);
+  }
   const child = spawn(process.execPath, [
     LAUNCHER,
     'exec',

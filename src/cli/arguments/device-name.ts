@@ -30,7 +30,8 @@ export const MEMORY_OPTION = {
     'memory of the emulated device, for code, buffers and malloc together; decompressed bundles are no larger',
 } as const;
 
-const HINT = `devices are ${TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, hsa:0 on for AMD GPUs of this machine, cuda:0 on for its NVIDIA GPUs, and ptx:sm_70 on for PTX`;
+const EMULATED = TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ');
+const HINT = `devices are ${EMULATED}, hsa:0 on for AMD GPUs of this machine, cuda:0 on for its NVIDIA GPUs, and ptx:sm_70 on for PTX`;
 
 /** The code objects in a file, for a device with so much memory. */
 export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES): CodeObjectImage[] {
@@ -65,40 +66,47 @@ export async function openDevice(
   if (kind === 'ptx') return await (await import('./ptx-device.ts')).openPtxDevice(name!, { ...options, open });
   if (kind === 'cuda') return await (await import('./cuda-device.ts')).openCuda(name!, { ...options, open });
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
-  const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
-  const processor = wanted?.processor ?? ownProcessor(images);
-  const device = open?.name === `emulated:${processor}` ? open : await createDevice(processor, options);
-  const present = parseTargetId(device.properties.targetId);
+  const processor = rest.length > 0 ? await emulatedProcessor(rest.join(':')) : ownProcessor(images);
+  return open?.name === `emulated:${processor}` ? open : await createDevice(processor, options);
+}
+
+/** Of a target id. Throws NO_DEVICE for features that the emulated device does not have. */
+async function emulatedProcessor(text: string): Promise<string> {
+  const wanted = parseName(text);
+  // What is not emulated at all is told by who makes the device.
+  if (!TARGET_PROCESSORS.includes(wanted.processor)) return wanted.processor;
+  const targetId = (await loadEmulator()).emulatedTargetId(wanted.processor);
+  const present = parseTargetId(targetId);
   for (const feature of ['xnack', 'sramecc'] as const) {
-    const setting = wanted?.[feature] ?? 'any';
-    if (setting !== 'any' && setting !== present[feature]) {
-      if (device !== open) device.close();
-      throw noDevice(`no device '${name}', only emulated:${device.properties.targetId}`);
+    if (wanted[feature] !== 'any' && wanted[feature] !== present[feature]) {
+      throw noDevice(`no device 'emulated:${text}', only emulated:${targetId}`);
     }
   }
-  return device;
+  return wanted.processor;
 }
 
 /** Emulated devices take long to load, and not every command that names devices opens one. */
 export async function loadEmulator() {
-  const [{ createEmulatedDevice }, { nodeThreads }] = await Promise.all([
+  const [{ createEmulatedDevice, emulatedTargetId }, { nodeThreads }] = await Promise.all([
     import('../../devices/emulated/index.ts'),
     import('../../devices/emulated/node-threads.ts'),
   ]);
-  return { createEmulatedDevice, nodeThreads };
+  return { createEmulatedDevice, emulatedTargetId, nodeThreads };
 }
 
 /**
- * Opens emulated AMD GPUs of one name, as many as there are indices. Throws NO_DEVICE for other kinds of
- * devices, now.
+ * Opens emulated AMD GPUs of one name, as many as there are indices. Throws NO_DEVICE for all other names,
+ * now.
  */
 export async function openDeviceNamed(
   name: string,
   options: Omit<DeviceOptions, 'open'>,
 ): Promise<(index: number) => Device> {
-  const processor = parseName(name.replace(/^emulated:/, '')).processor;
-  if (!TARGET_PROCESSORS.includes(processor)) throw noDevice(`no emulated device '${name}'`);
-  return await deviceMaker(processor, options);
+  const targetId = name.replace(/^emulated:/, '');
+  if (!TARGET_PROCESSORS.includes(targetId.split(':')[0]!)) {
+    throw new WavewrightError('NO_DEVICE', `no emulated device '${name}'`, { hint: `there are ${EMULATED}` });
+  }
+  return await deviceMaker(await emulatedProcessor(targetId), options);
 }
 
 const createDevice = async (processor: string, options: DeviceOptions): Promise<Device> =>

@@ -79,6 +79,9 @@ const OPTIONS = {
 
 type Options = OptionValues<typeof OPTIONS>;
 
+/** What is in vain where no program has a GPU; `--stats` says so itself. */
+const LOOKS = ['tool', 'hook', 'check', 'trace', 'device-replay-output', 'device-profiling-output'] as const;
+
 export const exec = defineCommand({
   operands: { usage: 'PROGRAM [ARGS...]', min: 0, max: Number.POSITIVE_INFINITY, firstEndsOptions: true },
   options: OPTIONS,
@@ -91,8 +94,8 @@ export const exec = defineCommand({
   ],
   async run(context, options, operands) {
     if (operands.length === 0 && !options['print-env']) throw new WavewrightError('USAGE', 'no program was named');
-    if (operands.length > 0 && options['print-env']) {
-      throw new WavewrightError('USAGE', '--print-env is for use without a program');
+    if (options['print-env'] && (operands.length > 0 || options.timeout !== undefined)) {
+      throw new WavewrightError('USAGE', '--print-env is for use without a program, and without --timeout');
     }
     const findings = new Findings(options.check, context.stderr);
     const watching = await openWatching(options);
@@ -101,7 +104,6 @@ export const exec = defineCommand({
       status = await runWith(context, options, operands, { findings, ...watching });
     } finally {
       // Of programs that are too slow, too.
-      if (watching.traces) writeOutput(options.trace!, watching.traces.file());
       await writeReports(watching.tools, context.stderr, context);
     }
     findings.expectNone();
@@ -180,15 +182,18 @@ async function runWith(
   });
   await devices.start();
   const variables = application.applicationVariables(devices.name, context.env, options['hide-images']);
+  const [program, ...args] = operands;
+  const environment = { ...context.env, ...variables };
+  const running = program === undefined ? undefined : await application.Application.start(program, args, environment);
   try {
-    if (options['print-env']) return await serve(context, variables);
-    const [program, ...args] = operands;
-    const running = new application.Application(program!, args, { ...context.env, ...variables });
-    return await endOf(running, devices, options.timeout, context);
+    return await (running ? endOf(running, devices, options.timeout, context) : serve(context, variables));
   } finally {
     devices.endAll();
     if (sums) context.stderr(statisticsText(devices, sums));
-    if (profile.isMissing) warn(context, 'no program had a GPU: the profile is empty');
+    if (traces) writeOutput(options.trace!, traces.file());
+    if (devices.statistics.applications === 0 && LOOKS.some((option) => options[option] !== undefined)) {
+      warn(context, 'no program had a GPU: none loaded the libhsa-runtime64.so.1 that exec has put in its way');
+    }
   }
 }
 
@@ -210,7 +215,7 @@ async function serve(context: CommandContext, variables: Readonly<Record<string,
 }
 
 interface RunningProgram {
-  end(): Promise<number>;
+  readonly end: Promise<number>;
   kill(signal: NodeJS.Signals): void;
 }
 
@@ -221,7 +226,7 @@ async function endOf(
   timeoutSeconds: number | undefined,
   context: CommandContext,
 ): Promise<number> {
-  if (timeoutSeconds === undefined) return await program.end();
+  if (timeoutSeconds === undefined) return await program.end;
   let isLate = false;
   let last: NodeJS.Timeout | undefined;
   const timer = setTimeout(() => {
@@ -235,7 +240,7 @@ async function endOf(
     program.kill('SIGTERM');
     last = setTimeout(() => program.kill('SIGKILL'), GRACE_MS);
   }, timeoutSeconds * 1000);
-  const status = await program.end();
+  const status = await program.end;
   clearTimeout(timer);
   clearTimeout(last);
   if (isLate) throw new WavewrightError('TIMEOUT', `the program did not end within ${timeoutSeconds} s`);

@@ -94,11 +94,6 @@ export class ApplicationProfile implements Disposable {
     return new ApplicationProfile(await packetProfileMaker(options, resources), resources);
   }
 
-  /** Whether options ask for one, and it has not begun. */
-  get isMissing(): boolean {
-    return this.#make !== undefined && this.#profile === undefined;
-  }
-
   /** What the first application gets. */
   take(): (ApplicationWatcher & { onDevice(device: Device): void }) | undefined {
     const make = this.#make;

@@ -14,7 +14,7 @@ export interface EmulatedDeviceOptions extends EmulatorDeviceOptions {
 /**
  * The processor's target id: features that a code object may choose are set as the emulated device has them.
  */
-function targetIdOf(processor: string): string {
+export function emulatedTargetId(processor: string): string {
   const known = processorNamed(processor);
   return `${processor}${known?.sramecc ? ':sramecc+' : ''}${known?.xnack ? ':xnack-' : ''}`;
 }
@@ -25,7 +25,7 @@ function amdgpuLanguage(options: AmdgpuEmulatorOptions): DeviceLanguage {
   const descriptors = new DescriptorCache(emulator);
   const { processor, waveSizes } = emulator.target;
   return {
-    ...{ emulator, name: `emulated:${processor}`, processor, targetId: targetIdOf(processor) },
+    ...{ emulator, name: `emulated:${processor}`, processor, targetId: emulatedTargetId(processor) },
     wavefrontSize: waveSizes[0]!,
     launch: (device, launch) => launchOf(emulator, device, launch, descriptors),
   };
