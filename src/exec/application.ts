@@ -82,7 +82,7 @@ export class Application {
   }
 }
 
-/** The system has one number for what is wrong with a program, its folder, or its loader: this tells which. */
+/** The system has one number for what is wrong with a program, its folder or its loader: here it is told. */
 function notStarted(file: string, cause: NodeJS.ErrnoException): WavewrightError {
   const refused = (why: string, hint?: string) =>
     new WavewrightError('IO', `cannot be started: ${why}`, { file, cause, ...(hint && { hint }) });
