@@ -9,7 +9,7 @@ import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
-import { WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
+import { NIBBLE_SPREADS, WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
@@ -45,6 +45,9 @@ export class LoopBody {
   #uniform!: LoopValues;
   #slow: BlockLabel | undefined;
   #nibble: Local | undefined;
+  /** Of an access that some lanes make: its vector of NIBBLE_SPREADS, and what was made with it. */
+  #spread: Local | undefined;
+  readonly #opening: Local[] = [];
   /** Address of the notes on skips of this iteration, less their offset in the wave. */
   #notes: Local | undefined;
 
@@ -88,14 +91,15 @@ export class LoopBody {
       groups: this.#groups,
       linear: undefined,
       argument,
-      address: argument,
+      address: (node) => this.#spreadArgument(node),
     });
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
   }
 
-  get hasAccesses(): boolean {
-    return this.#nodes.some(isAccess);
+  /** Whether something in it is for groups only of which all lanes are active when the loop is entered. */
+  get needsAllLanes(): boolean {
+    return this.#nodes.some((node) => isAccess(node) && !node.active);
   }
 
   /** Emits what comes before the loop over the groups. */
@@ -337,9 +341,9 @@ export class LoopBody {
   #emitNode(node: Node, fixed: ReadonlySet<Node>): void {
     const { state } = this.#environment;
     const { f } = state;
-    const { lanes, place } = this.#chunk;
-    if (node.leaf.kind !== 'loaded') {
-      if (isAccess(node) && this.#slow) this.#memory!.open(node, place, this.#slow);
+    const { lanes } = this.#chunk;
+    if (isAccess(node) && this.#slow) this.#setLoaded(node, this.#loadFast(node, this.#slow));
+    else if (node.leaf.kind !== 'loaded') {
       const emitter = this.#nans?.emitter(node, this.#chunk) ?? state.e;
       const held = this.#places?.load(this.#chunk, argumentsOf(node, this.#isFast)) ?? [];
       const result = f.scoped(() => this.#lanesOf(emitter, node));
@@ -395,13 +399,9 @@ export class LoopBody {
       case 'laneMask':
         return [maskOf(f, place, this.#uniform.local(args[0]!))];
       case 'load': {
-        if (this.#slow && isLeftOut(node)) {
-          f.v128([0, 0, 0, 0]);
-          return [captured(f)];
-        }
-        if (this.#slow) return this.#memory!.loadAll(node);
         const pushRecord = (): void => state.pushRecord(node.instruction);
-        const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble: this.#nibble! };
+        const nibble = node.active ? this.#bitsOf(node.active) : this.#nibble!;
+        const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble };
         return emitLoad(
           e,
           state.spaces,
@@ -413,6 +413,58 @@ export class LoopBody {
       default:
         assert(false, `per-lane ${leaf.kind} in a loop`);
     }
+  }
+
+  /** Dwords of a load on the fast way; what is in lanes that make none is not said. */
+  #loadFast(node: Node, slow: BlockLabel): Lanes {
+    const { f } = this.#environment.state;
+    const { active } = node;
+    const memory = this.#memory!;
+    const load = (): Lanes => {
+      memory.open(node, this.#chunk.place, slow);
+      f.free(...this.#opening.splice(0));
+      if (!isLeftOut(node)) return f.scoped(() => memory.loadAll(node));
+      f.v128([0, 0, 0, 0]);
+      return [captured(f)];
+    };
+    if (!active) return load();
+    let lanes: Lanes = [];
+    const bits = this.#bitsOf(active);
+    f.get(bits);
+    f.if(undefined, () => {
+      f.get(bits);
+      f.i32(4);
+      f.op('i32.shl');
+      f.load('v128.load', NIBBLE_SPREADS);
+      this.#spread = captured(f);
+      lanes = load();
+      f.free(this.#spread);
+      this.#spread = undefined;
+    });
+    f.free(bits);
+    return lanes;
+  }
+
+  /** The lanes of a mask as bits, in a fresh local. */
+  #bitsOf(mask: Node): Local {
+    const { f } = this.#environment.state;
+    const bits = f.local('i32');
+    f.get(this.#lanes(mask));
+    f.op('i32x4.bitmask');
+    f.set(bits);
+    return bits;
+  }
+
+  /** Lanes that make no access look like one that does, so that they ask for nothing else. */
+  #spreadArgument(node: Node): LaneArgument {
+    if (!this.#spread || !node.lane) return this.#argument(node);
+    const { f } = this.#environment.state;
+    f.get(this.#argument(node).lanes[0]!);
+    f.get(this.#spread);
+    f.op('i8x16.relaxed_swizzle');
+    const lanes = captured(f);
+    this.#opening.push(lanes);
+    return { lanes: [lanes] };
   }
 
   #setLoaded(load: Node, lanes: Lanes): void {

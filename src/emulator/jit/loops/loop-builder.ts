@@ -188,7 +188,7 @@ export class LoopBuilder extends GraphBuilder {
       const empty = this.masks.logic.not(this.masks.logic.table(skip.mask));
       for (const [offset, node] of this.rows) {
         const before = rows.get(offset) ?? this.#entryRow(offset);
-        this.refuse(this.masks.logic.stripped(node, empty) !== this.masks.logic.stripped(before, empty));
+        this.refuse(this.masks.simplified(node, empty) !== this.masks.simplified(before, empty));
       }
       for (const [offset, node] of this.scalars) {
         const before = scalars.get(offset) ?? this.#entryScalar(offset);
@@ -238,8 +238,11 @@ export class LoopBuilder extends GraphBuilder {
   }
 
   #load(value: Value): Node {
-    this.refuse(value.lane && this.#writesExec);
-    return this.access(value, this.args(value));
+    if (!value.lane || !this.#writesExec) return this.access(value, this.args(value));
+    const active = this.#execLanes();
+    // What a fault cut off is looked for among lanes that were active before the loop.
+    this.refuse(!active.lane || !this.masks.implies(active, this.#entryExec()));
+    return this.access(value, this.args(value), active);
   }
 
   #execLanes(): Node {

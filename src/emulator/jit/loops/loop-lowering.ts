@@ -170,7 +170,7 @@ export class LoopLowering {
           f.brIf(done);
         }
         f.block(undefined, (giveUp) => {
-          if (fast.hasAccesses) {
+          if (fast.needsAllLanes) {
             f.get(bits);
             f.i32(all);
             f.op('i32.ne');

@@ -172,8 +172,8 @@ class Planner {
       if (!needed.has(node) && !isAccess(node)) continue;
       needed.add(node);
       for (const arg of node.args) needed.add(arg);
-      if (node.address)
-        for (const part of [node.address.low, node.address.high, node.address.floor]) if (part) needed.add(part);
+      const { low, high, floor } = node.address ?? {};
+      for (const part of [low, high, floor, node.active]) if (part) needed.add(part);
     }
     return values.nodes.filter((node) => needed.has(node));
   }

@@ -4,7 +4,6 @@
  * number, decide what follows from what.
  */
 import { OPS } from '../../../ir/ops.ts';
-import { isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 
 export const MAX_VARIABLES = 12;
@@ -80,18 +79,6 @@ export class MaskLogic {
 
   equal(a: bigint | undefined, b: bigint | undefined, given: bigint | undefined = ALL): boolean {
     return a !== undefined && b !== undefined && given !== undefined && ((a ^ b) & given) === 0n;
-  }
-
-  /** What a value is in lanes for which `given` is true: merges that are decided there are passed. */
-  stripped(node: Node, given: bigint | undefined): Node {
-    let at = node;
-    while (isOp(at, 'i32.select') && at.args[0]!.lane) {
-      const mask = this.table(at.args[0]!);
-      if (this.implies(given, mask)) at = at.args[1]!;
-      else if (this.implies(given, this.not(mask))) at = at.args[2]!;
-      else break;
-    }
-    return at;
   }
 
   not(a: bigint | undefined): bigint | undefined {

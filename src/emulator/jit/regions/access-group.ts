@@ -1,4 +1,7 @@
-/** Accesses of a region whose addresses differ by constants only: what is checked for all of them at once. */
+/**
+ * Accesses of the same lanes in a region whose addresses differ by constants only: what is checked for all of
+ * them at once.
+ */
 import type { MemorySpace } from '../../../ir/types.ts';
 import type { AddressParts, Node } from './node.ts';
 
@@ -65,8 +68,10 @@ export const isLeftOut = ({ leaf }: Node): boolean => (leaf.kind === 'load' || l
 
 /** What the emission of a lane value reads; a fast access reads the parts of its address. */
 export function usedBy(node: Node, isFast: boolean): readonly Node[] {
-  if (isFast && isLeftOut(node)) return node.args.slice(-1);
-  return isFast && node.address ? [...partsOf(node.address), ...node.args.slice(1)] : node.args;
+  const { active, address, args } = node;
+  const used =
+    isFast && isLeftOut(node) ? args.slice(-1) : isFast && address ? [...partsOf(address), ...args.slice(1)] : args;
+  return active ? [...used, active] : used;
 }
 
 const partsOf = ({ low, high, floor }: AddressParts): readonly Node[] =>
@@ -120,7 +125,7 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
     const range = space === 'lds' || space === 'private' ? 0 : Math.floor(offset / RANGE_BYTES);
     const misalignmentBytes = offset & (alignmentBytes - 1);
     const own = misalignmentBytes === 0 ? 0 : alignmentBytes;
-    const key = [space, low.id, high?.id, floor?.id, range, writes, own, misalignmentBytes].join();
+    const key = [space, low.id, high?.id, floor?.id, node.active?.id, range, writes, own, misalignmentBytes].join();
     let group = groups.get(key);
     if (!group) {
       group = {

@@ -116,13 +116,13 @@ export abstract class GraphBuilder {
     return this.instruction.parameter(operand, 0) + dword * this.options.waveSize * 4;
   }
 
-  /** An access of lanes, or of the wave. */
-  protected access({ leaf, lane, type }: Value, args: readonly Node[]): Node {
+  /** An access of lanes, of all that are active or of `active`, or of the wave. */
+  protected access({ leaf, lane, type }: Value, args: readonly Node[], active?: Node): Node {
     const { index: instruction } = this.instruction;
     if (!lane) return this.graph.add(leaf as Node['leaf'], type, false, args, { instruction, phase: 'before' });
     const { space } = leaf as { space: MemorySpace };
     const address = addressParts(this.graph, args[0]!, space === 'global' || space === 'flat');
-    return this.graph.add(leaf as Node['leaf'], type, true, args, { instruction, address });
+    return this.graph.add(leaf as Node['leaf'], type, true, args, { instruction, address, active });
   }
 
   #operand(at: OperandDword): Node {

@@ -4,6 +4,14 @@ import { OPS, type OpName } from '../../../ir/ops.ts';
 import type { Type } from '../../../ir/types.ts';
 import type { AddressParts, Node, NodeLeaf, Phase } from './node.ts';
 
+/** What most nodes have not, or as their arguments say. */
+interface NodeOptions {
+  readonly phase?: Phase;
+  readonly instruction?: number;
+  readonly address?: AddressParts | undefined;
+  readonly active?: Node | undefined;
+}
+
 /** Operations on pairs that go dword by dword. */
 const SPLIT = new Set<OpName>(['i64.shl', 'i64.shrU', 'i64.shrS', 'i64.add']);
 
@@ -60,16 +68,10 @@ export class Graph {
     this.#waveSize = waveSize;
   }
 
-  add(
-    leaf: NodeLeaf,
-    type: Type | 'void',
-    lane: boolean,
-    args: readonly Node[],
-    options: { readonly phase?: Phase; readonly instruction?: number; readonly address?: AddressParts } = {},
-  ): Node {
+  add(leaf: NodeLeaf, type: Type | 'void', lane: boolean, args: readonly Node[], options: NodeOptions = {}): Node {
     const phase = options.phase ?? (lane ? 'lanes' : args.some((arg) => arg.phase === 'after') ? 'after' : 'before');
-    const { instruction = -1, address } = options;
-    const node = { id: this.nodes.length, leaf, type, lane, phase, args, instruction, address };
+    const { instruction = -1, address, active } = options;
+    const node = { id: this.nodes.length, leaf, type, lane, phase, args, instruction, address, active };
     this.nodes.push(node);
     this.journal.note(() => this.nodes.pop());
     return node;

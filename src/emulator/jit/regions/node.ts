@@ -62,6 +62,8 @@ export interface Node {
   readonly instruction: number;
   /** Of an access of lanes. */
   readonly address: AddressParts | undefined;
+  /** The lanes that make an access, where these are not all that were active before the first instruction. */
+  readonly active: Node | undefined;
 }
 
 export type NodeOf<K extends NodeLeaf['kind']> = Node & { readonly leaf: Extract<NodeLeaf, { kind: K }> };

@@ -58,9 +58,10 @@ export class UsualValues {
     const { leaf, type, lane, phase, instruction } = node;
     const args = node.args.map((arg) => this.of(arg));
     const address = node.address && this.#addressOf(node, args[0]!);
-    if (address === node.address && args.every((arg, i) => arg === node.args[i])) return node;
+    const active = node.active && this.of(node.active);
+    if (address === node.address && active === node.active && args.every((arg, i) => arg === node.args[i])) return node;
     if (leaf.kind === 'pure') return this.#graph.op(leaf.op, ...args);
-    return this.#graph.add(leaf, type, lane, args, { phase, instruction, ...(address && { address }) });
+    return this.#graph.add(leaf, type, lane, args, { phase, instruction, address, active });
   }
 
   #addressOf(node: Node, usual: Node): AddressParts | undefined {
@@ -71,7 +72,7 @@ export class UsualValues {
   #order(node: Node): void {
     if (!node.lane || this.#ordered.has(node)) return;
     const { low, high, floor } = node.address ?? {};
-    for (const arg of [...node.args, low, high, floor]) if (arg) this.#order(arg);
+    for (const arg of [...node.args, low, high, floor, node.active]) if (arg) this.#order(arg);
     this.#ordered.add(node);
   }
 }
