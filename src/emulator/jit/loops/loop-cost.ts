@@ -76,7 +76,9 @@ function dependenceCycles({ nodes, rows, masks, graph, variant }: LoopPlan): num
   return (times[ITERATIONS]! - times[ITERATIONS / 2]!) / (ITERATIONS / 2);
 }
 
-/** Bytes by which a value of lanes grows with each iteration, all lanes alike; infinite by an unknown number. */
+/**
+ * Bytes by which a value of lanes grows with each iteration, all lanes alike; infinite by an unknown number.
+ */
 function stepOf(node: Node, plan: LoopPlan): number | undefined {
   if (!plan.variant.has(node)) return 0;
   if (!node.lane) return Infinity;
@@ -150,7 +152,7 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64): LoopEstimate {
     );
     return bound + (spilled * SPILL_CYCLES + scalarCycles + LOOP_CYCLES) / chunkCount;
   };
-  // Loads of lanes one by one keep a processor busy with one chunk, and chunks of a group wait for each other.
+  // Loads lane by lane keep a processor busy with one chunk, and chunks of a group wait for each other.
   const counts = lanes.some(({ active }) => active) ? CHUNK_COUNTS.slice(0, 1) : CHUNK_COUNTS;
   const chunkCount = counts.reduce((best, count) => (cyclesOf(count) < cyclesOf(best) ? count : best));
   return { chunkCount, pays: cyclesOf(chunkCount) < regions * GAIN };
