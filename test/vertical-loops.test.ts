@@ -144,8 +144,8 @@ const RARE_OPERANDS = `
   s_endpgm`;
 
 /**
- * Each lane goes through the end of a list, in which some words point to others, and leaves before it would go
- * beyond the allocation; the upper half of the lanes are at odd addresses. Lanes without a pointer have an
+ * Each lane goes through the end of a list, in which some words point to others, and leaves before it would
+ * go beyond the allocation; the upper half of the lanes are at odd addresses. Lanes without a pointer have an
  * address that nothing is at.
  */
 const LOADS_WITH_EXIT = `

@@ -112,7 +112,9 @@ test('what scattered addresses and a number come to has to be aligned', async ()
   }
 });
 
-/** Matrices of a warp, whose lines begin `distance` bytes behind a multiple of 16, `stride` elements apart. */
+/**
+ * Matrices of a warp, whose lines begin `distance` bytes behind a multiple of 16, `stride` elements apart.
+ */
 const ofWarp = (access: string, distance: number, stride: number): string => `
   .reg .b32 %m<8>;
   .reg .f64 %w<2>;
