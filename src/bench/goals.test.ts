@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applicationGoals, GOAL_KERNELS, ratioGoals, safetyGoals } from './goals.ts';
+import { applicationGoals, GOAL_KERNELS, limitGoals, ratioGoals, safetyGoals } from './goals.ts';
 import { KERNELS } from './kernels.ts';
 import type { ApplicationMeasurement } from './measure-application.ts';
 import type { KernelMeasurement } from './measure-kernel.ts';
@@ -75,6 +75,26 @@ test('applications are held against PoCL, and the cost of many launches and of c
       ['many on gfx90a, CPU of each of 400 launches', 25, false],
       ['applications on gfx90a, time with checks / without, median: many', 1.25, false],
       ['applications on gfx90a, time with checks / without, most: many', 1.25, true],
+    ],
+  );
+});
+
+test('starting and compiling have limits, PTX its own', () => {
+  const times = { cpuMs: 120, perInstructionUs: 120, gpuInstructions: 1000, peakMemoryBytes: 3e8 };
+  const results = limitGoals({
+    hello: { nodeMs: 40, helloMs: 150, overNodeMs: 110, ptxMs: 180 },
+    emptyDispatch: { cpuUs: 21, wallUs: 22 },
+    compile: ['gfx90a', 'sm_70'].map((target, i) => ({ ...times, target, isFirst: i === 0 })),
+  });
+  assert.deepEqual(
+    results.map(({ what, value, goal, met }) => [what, value, goal, met]),
+    [
+      ['hello, wall, over node -e 0', 110, '<= 150 ms', true],
+      ['empty dispatch of one wave, CPU', 21, '<= 20 us', false],
+      ['hello on sm_70 / gfx90a, wall', 1.2, '<= 1.2 x', true],
+      ['compile 1000 instructions on gfx90a, cold, CPU of each', 120, '<= 100 us', false],
+      ['compile 1000 instructions on sm_70, CPU of each', 120, '<= 150 us', true],
+      ['memory after 1000 instructions on sm_70', 300, '<= 1000 MB', true],
     ],
   );
 });

@@ -6,23 +6,28 @@ import { spawnSync } from 'node:child_process';
 import { WavewrightError } from '../base/errors.ts';
 import { assembledImage, kernelSource } from './assembled-kernel.ts';
 import { KernelRunner } from './kernel-runner.ts';
-import { packageFile } from './node-images.ts';
+import { type CompiledTarget, MIXED_KERNELS } from './mixed-kernels.ts';
+import { openRunner, packageFile } from './node-images.ts';
 import { median, repeated, sampleInTurn, timed } from './sampling.ts';
 
 /** Milliseconds of wall time, medians of processes started in turn. */
 export interface HelloTimes {
   /** `node -e 0`. */
   readonly nodeMs: number;
-  /** `wavewright run` of examples/hello. */
+  /** `wavewright run` of examples/hello, for gfx90a. */
   readonly helloMs: number;
   readonly overNodeMs: number;
+  /** The same program as PTX. */
+  readonly ptxMs: number;
 }
 
 /** Throws IO where the program does not end well. */
 export function measureHello(samples: number): HelloTimes {
   const commands = [
     ['-e', '0'],
-    [packageFile('bin/wavewright.js'), 'run', packageFile('examples/hello/hello.gfx90a.co'), 'world'],
+    ...['hello.gfx90a.co', 'hello.sm_70.ptx'].map((file) => [
+      ...[packageFile('bin/wavewright.js'), 'run', packageFile(`examples/hello/${file}`), 'world'],
+    ]),
   ];
   const times = commands.map((): number[] => []);
   for (let sample = 0; sample <= samples; sample++) {
@@ -34,8 +39,8 @@ export function measureHello(samples: number): HelloTimes {
       if (sample > 0) times[i]!.push(performance.now() - start);
     }
   }
-  const [nodeMs, helloMs] = times.map(median) as [number, number];
-  return { nodeMs, helloMs, overNodeMs: helloMs - nodeMs };
+  const [nodeMs, helloMs, ptxMs] = times.map(median) as [number, number, number];
+  return { nodeMs, helloMs, overNodeMs: helloMs - nodeMs, ptxMs };
 }
 
 /** Microseconds of a dispatch of one wave that ends at once, warm: packet, signal and wait included. */
@@ -62,27 +67,31 @@ export async function measureEmptyDispatch(samples: number): Promise<EmptyDispat
 }
 
 /**
- * CPU time, of all threads, that the first launch of a kernel of so many instructions takes beyond a warm
- * one.
+ * CPU time, of all threads, from the code of a kernel of so many instructions to the end of its first launch,
+ * beyond a warm one: all is read, decoded and compiled, PTX from its text on.
  */
 export interface CompileTimes {
+  readonly target: string;
+  /** Of machine code, or of the text of PTX. */
   readonly gpuInstructions: number;
+  /** Nothing was compiled for that target before. */
+  readonly isFirst: boolean;
   readonly cpuMs: number;
   readonly perInstructionUs: number;
   /** Largest resident size of the process so far, bytes. */
   readonly peakMemoryBytes: number;
 }
 
+const SIZES = [1000, 1000, 10_000, 50_000];
+
 /** Kernels with a threshold that compiles at once, from small to large. */
-export function measureCompile(sizes: readonly number[]): CompileTimes[] {
-  return sizes.map((gpuInstructions, seed) => {
-    using runner = new KernelRunner({ processor: 'gfx90a', compileThreshold: 0 });
-    const image = assembledImage(
-      kernelSource('mixed', mixedBody(gpuInstructions, seed)),
-      `${gpuInstructions} instructions`,
-    );
-    const run = runner.prepare(image, 'mixed', NO_ARGUMENTS);
+export function measureCompile(target: CompiledTarget): CompileTimes[] {
+  const { image, launch } = MIXED_KERNELS[target];
+  return SIZES.map((gpuInstructions, seed) => {
+    using runner = openRunner({ processor: target, compileThreshold: 0 });
+    const code = image(gpuInstructions, seed);
     const before = process.cpuUsage();
+    const run = runner.prepare(code, 'mixed', launch);
     run();
     const first = process.cpuUsage(before);
     const cpuMs = Math.max(
@@ -90,42 +99,7 @@ export function measureCompile(sizes: readonly number[]): CompileTimes[] {
       (first.user + first.system) / 1000 - median(Array.from({ length: 5 }, () => run().cpuMs)),
     );
     const peakMemoryBytes = process.resourceUsage().maxRSS * 1024;
-    return { gpuInstructions, cpuMs, perInstructionUs: (cpuMs / gpuInstructions) * 1000, peakMemoryBytes };
+    const perInstructionUs = (cpuMs / gpuInstructions) * 1000;
+    return { target, gpuInstructions, isFirst: seed === 0, cpuMs, perInstructionUs, peakMemoryBytes };
   });
-}
-
-/** As compilers mix them, with a branch for every 16 instructions. */
-const MIXTURE = [
-  'v_fma_f32 vD, vA, vB, vC',
-  'v_add_u32_e32 vD, vA, vB',
-  'v_mul_f32_e32 vD, vA, vB',
-  's_add_u32 sD, sA, sB',
-  'v_xor_b32_e32 vD, vA, vB',
-  'v_lshlrev_b32_e32 vD, 3, vA',
-  'v_cmp_lt_u32_e32 vcc, vA, vB',
-  'v_cndmask_b32_e32 vD, vA, vB, vcc',
-  'v_add_f32_e32 vD, sA, vB',
-  's_and_b32 sD, sA, sB',
-  'v_mul_lo_u32 vD, vA, vB',
-  'v_max_f32_e32 vD, vA, vB',
-  'v_bfe_u32 vD, vA, 4, 8',
-  'v_mad_u32_u24 vD, vA, vB, vC',
-];
-
-/**
- * About so many instructions of straight-line code with forward branches; another seed has no function in
- * common.
- */
-function mixedBody(instructions: number, seed: number): string {
-  const lines: string[] = [];
-  let state = seed;
-  const next = (): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state >>> 27;
-  };
-  for (let i = 0; lines.length < instructions - 1; i++) {
-    if (i % MIXTURE.length === 0) lines.push(`s_cmp_lg_u32 s${next()}, s${next()}`, `s_cbranch_scc1 l${i}\nl${i}:`);
-    lines.push(MIXTURE[i % MIXTURE.length]!.replaceAll(/[A-D]\b/g, () => `${next()}`));
-  }
-  return lines.join('\n');
 }

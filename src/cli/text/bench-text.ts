@@ -1,5 +1,5 @@
 /** Benchmark results as text. */
-import type { GoalResult, LaunchCosts } from '../../bench/goals.ts';
+import { compiledText, type GoalResult, type LaunchCosts } from '../../bench/goals.ts';
 import type { ApplicationMeasurement } from '../../bench/measure-application.ts';
 import type { KernelMeasurement } from '../../bench/measure-kernel.ts';
 import type { WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
@@ -39,12 +39,12 @@ export function applicationLine(report: ApplicationMeasurement): string {
 
 export function launchText({ hello, emptyDispatch, compile }: LaunchCosts): string {
   const lines = [
-    `hello: ${hello.helloMs.toFixed(0)} ms of wall time, node -e 0 ${hello.nodeMs.toFixed(0)} ms: ${hello.overNodeMs.toFixed(0)} ms over it`,
+    `hello: ${hello.helloMs.toFixed(0)} ms of wall time, node -e 0 ${hello.nodeMs.toFixed(0)} ms: ${hello.overNodeMs.toFixed(0)} ms over it; as PTX ${hello.ptxMs.toFixed(0)} ms, ${(hello.ptxMs / hello.helloMs).toFixed(2)} times as long`,
     `empty dispatch of one wave, warm: ${emptyDispatch.cpuUs.toFixed(1)} us of CPU, ${emptyDispatch.wallUs.toFixed(1)} us of wall time`,
-    ...compile.map(
-      ({ gpuInstructions, cpuMs, perInstructionUs, peakMemoryBytes }, i) =>
-        `compile ${gpuInstructions} instructions${i === 0 ? ', cold' : ''}: ${cpuMs.toFixed(0)} ms of CPU, ${perInstructionUs.toFixed(1)} us each; ${mega(peakMemoryBytes)} MB resident at most so far`,
-    ),
+    ...compile.map((times) => {
+      const { cpuMs, perInstructionUs, peakMemoryBytes } = times;
+      return `compile ${compiledText(times)}: ${cpuMs.toFixed(0)} ms of CPU, ${perInstructionUs.toFixed(1)} us each; ${mega(peakMemoryBytes)} MB resident at most so far`;
+    }),
   ];
   return `${lines.join('\n')}\n`;
 }
