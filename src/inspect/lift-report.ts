@@ -72,6 +72,7 @@ interface SiteReport {
   readonly targets: readonly string[];
   readonly isComplete: boolean;
   readonly how: TransferSite['how'];
+  readonly comesBack: boolean;
 }
 
 /** `kernel`: it alone, with what it reaches. Throws BAD_INPUT when there is none of that name. */
@@ -124,11 +125,11 @@ function describeFunction(lifted: LiftedFunction, code: LiftedCode, lines: LineT
     loops: loops.loops.map(({ header, latches, depth }) => ({
       ...{ header: startOf(header), latches: latches.map(startOf), depth },
     })),
-    sites: lifted.sites.map(({ step, kind, targets, isComplete: isAll, how }) => ({
+    sites: lifted.sites.map(({ step, kind, targets, isComplete: isAll, how, comesBack }) => ({
       address: step.offset,
       instruction: step.text().trim(),
       targets: targets.map((target) => code.functionAt(target)?.name ?? hex(target)),
-      ...{ kind, isComplete: isAll, how },
+      ...{ kind, isComplete: isAll, how, comesBack },
     })),
   };
 }
@@ -187,9 +188,11 @@ function functionLines({
   }
   for (const { header, latches, depth } of loops)
     lines.push(`  loop at ${hex(header)}, depth ${depth}, back from ${latches.map((latch) => hex(latch)).join(', ')}`);
-  for (const { address, kind, targets, isComplete, how } of sites) {
+  for (const { address, kind, targets, isComplete, how, comesBack } of sites) {
     const where = [...targets, ...(isComplete ? [] : ['what is not known'])].join(', ');
-    lines.push(`  ${kind} at ${hex(address)} to ${where}${how === 'unresolved' ? '' : ` (${how})`}`);
+    const found = how === 'unresolved' ? '' : ` (${how})`;
+    const ending = kind === 'call' && !comesBack ? ', does not come back' : '';
+    lines.push(`  ${kind} at ${hex(address)} to ${where}${found}${ending}`);
   }
   for (const block of blocks) lines.push(...blockLines(block));
   return lines;

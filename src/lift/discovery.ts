@@ -2,7 +2,7 @@
  * Code found from where it is entered: along branches, and along jumps and calls through registers as far as
  * constants tell where these lead.
  */
-import type { Followed } from '../flow/blocks.ts';
+import { type Followed, reachable } from '../flow/blocks.ts';
 import { strongComponents } from '../flow/strong-components.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
@@ -73,6 +73,8 @@ export class Discovery {
   /** Those of them that nobody has asked about, since `refine` came by. */
   readonly #skipped = new Set<number>();
   readonly #leadsTo = new Map<number, ReadonlySet<number>>();
+  /** Addresses of calls that do not come back. */
+  #ending: ReadonlySet<number> = new Set();
   readonly #budget: WalkBudget = { steps: 0 };
   readonly #notes: NotedValues;
   /** Addresses of data that code makes, by the steps that complete them: the first register, the address. */
@@ -262,6 +264,24 @@ export class Discovery {
     }
   }
 
+  /** Leaves out what only control behind these calls comes to. */
+  endAt(calls: ReadonlySet<number>): void {
+    const reached = (): ReadonlyMap<number, unknown> =>
+      reachable((place) => {
+        const step = this.steps.get(place);
+        return step && this.follow(step);
+      }, this.entries.keys());
+    const before = reached();
+    this.#ending = calls;
+    const now = reached();
+    for (const place of before.keys()) {
+      if (now.has(place)) continue;
+      this.steps.remove(place);
+      this.findings.delete(place);
+      this.sequences.delete(place);
+    }
+  }
+
   /** Where control goes on behind a step, as far as that is one place. */
   follow(step: AmdgpuStep): Followed<AmdgpuStep> {
     const { control, offset } = step;
@@ -270,7 +290,7 @@ export class Discovery {
     const jumpTarget = finding?.isComplete && finding.targets.size === 1 ? [...finding.targets][0] : undefined;
     return {
       instruction: step,
-      next: fallsThrough(step) || control === 'call' ? followingOffset(step) : undefined,
+      next: fallsThrough(step) || (control === 'call' && !this.#ending.has(offset)) ? followingOffset(step) : undefined,
       target: isDirect ? step.target : jumpTarget,
       leaves: control === 'call' || control === 'return' || (control === 'jump' && jumpTarget === undefined),
       endsBlock: control !== 'next',

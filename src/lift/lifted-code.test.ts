@@ -253,6 +253,37 @@ test('what a call leaves unread is dead in front of it, and what only the run te
   );
 });
 
+test('behind calls that do not come back there is no code, and nothing is live', () => {
+  const ends = (calls: readonly string[], functions: string): readonly string[] => {
+    const code = liftText(
+      `${calls.map((call, i) => kernelText(`k${i}`, `${call}\n v_mov_b32 v9, v3`)).join('')}
+       ${kernelText('last', 's_endpgm')}${functions}`,
+    );
+    for (const { comesBack, step, function: lifted } of code.sites) {
+      if (comesBack || step.control !== 'call') continue;
+      assert.equal(code.stepAt(step.offset + step.sizeBytes), undefined);
+      assert.equal(lifted.liveBefore(step).active & (1n << BigInt(registerNumber('vector', 3))), 0n);
+    }
+    return code.functions.flatMap(({ name, sites }) => (sites.some((site) => !site.comesBack) ? name : []));
+  };
+  const leave = functionText('leave', `s_cbranch_scc0 other\n s_endpgm\n other:\n s_call_b64 s[34:35], stay`);
+  const stay = functionText('stay', 's_branch stay');
+  const maybe = functionText('maybe', `s_cbranch_scc0 leave\n ${RETURN}`);
+  const unknown = functionText('unknown', 's_load_dwordx2 s[4:5], s[6:7], 0x0\n s_setpc_b64 s[4:5]');
+  const call = (name: string): string => `s_call_b64 s[30:31], ${name}`;
+  const open = `${addressOf('s[4:5]', 'leave')} s_cselect_b32 s4, s4, s8\n s_swappc_b64 s[30:31], s[4:5]`;
+  const functions = leave + stay + maybe + unknown;
+  // `maybe` and `unknown` have a jump each; calls of theirs, and of what is not known, come back.
+  assert.deepEqual(
+    ends(['leave', 'stay', 'maybe', 'unknown'].map(call), functions).filter((name) => name.startsWith('k')),
+    ['k0', 'k1'],
+  );
+  assert.deepEqual(
+    ends([open], functions).filter((name) => name.startsWith('k')),
+    [],
+  );
+});
+
 test('behind the returns of a function is live what its callers need, where they all are known', () => {
   const call = `${addressOf('s[4:5]', 'f')} s_swappc_b64 s[30:31], s[4:5]`;
   const hidden = `.p2align 8\n.type f,@function\nf:\nv_mov_b32 v1, v0\n ${RETURN}\n .size f, .-f\n`;

@@ -12,13 +12,13 @@ import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
 import { blockGraph, blocksAt, type Followed, partOfBlocks } from '../flow/blocks.ts';
 import { dominators } from '../flow/dominators.ts';
 import { registerSet } from '../flow/steps.ts';
-import { fallsThrough, followingOffset } from '../ir/step.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import { type AddressSequence, addressPairOf } from './address-sequence.ts';
 import type { MadeAddress } from './address-uses.ts';
 import { type AddressSpan, CodeImage } from './code-image.ts';
 import { Discovery, type Finding } from './discovery.ts';
+import { endingCalls } from './ending-calls.ts';
 import { GprIndexStates } from './gpr-index-mode.ts';
 import { type LiftedBlock, LiftedFunction, type ReturnPlace, type TransferSite } from './lifted-function.ts';
 import { waveSizeOfCode } from './wave-size.ts';
@@ -94,8 +94,15 @@ const writesReturnAddress = ({ blocks }: LiftedFunction): boolean =>
     }),
   );
 
-/** Where `callee` goes back to that `caller` calls or goes on with; undefined where that is not known. */
-function returnPlacesIn(caller: LiftedFunction, callee: LiftedFunction): readonly ReturnPlace[] | undefined {
+/**
+ * Where `callee` goes back to that `caller` calls or goes on with; undefined where that is not known.
+ * `placeBehind`: where control goes on that neither branches nor jumps.
+ */
+function returnPlacesIn(
+  caller: LiftedFunction,
+  callee: LiftedFunction,
+  placeBehind: (step: AmdgpuStep) => number | undefined,
+): readonly ReturnPlace[] | undefined {
   const sites = caller.sites.filter(({ callees }) => callees.includes(callee));
   const calls = sites.filter(({ kind }) => kind === 'call').map(({ step }) => step);
   if (calls.some((step) => addressPairOf(step) !== RETURN_ADDRESS)) return undefined;
@@ -106,10 +113,6 @@ function returnPlacesIn(caller: LiftedFunction, callee: LiftedFunction): readonl
   // Who goes on with another function leaves it the return address that it was called with itself.
   return writesReturnAddress(caller) ? undefined : [...places, { function: caller, call: undefined }];
 }
-
-/** Where control goes on that neither branches nor jumps, be it behind a call. */
-const placeBehind = (step: AmdgpuStep): number | undefined =>
-  fallsThrough(step) || step.control === 'call' ? followingOffset(step) : undefined;
 
 class Lift {
   readonly #codeObject: CodeObject;
@@ -208,6 +211,11 @@ class Lift {
     const { entries, exposed } = this.#discovery;
     const isStart = ({ instructions }: LiftedBlock): boolean => entries.has(instructions[0]!.offset);
     let blocks = this.#allBlocks();
+    const ending = endingCalls(blocks, ({ offset }) => this.#discovery.findings.get(offset));
+    if (ending.size > 0) {
+      this.#discovery.endAt(ending);
+      blocks = this.#allBlocks();
+    }
     const { indexed } = new GprIndexStates(blocks, () => blockGraph(blocks, blocks.filter(isStart)));
     if (indexed.length > 0) {
       this.#discovery.readIndexed(indexed);
@@ -291,7 +299,7 @@ class Lift {
       const last = instructions.at(-1)!;
       const places = [...(findings.get(last.offset)?.targets ?? [])];
       if (last.control !== 'call' && !target && last.target !== undefined) places.push(last.target);
-      const behind = next ? undefined : placeBehind(last);
+      const behind = next ? undefined : this.#discovery.follow(last).next;
       if (behind !== undefined) places.push(behind);
       for (const place of places) {
         const callee = this.#functions.get(place);
@@ -308,15 +316,17 @@ class Lift {
       const step = instructions.at(-1)!;
       const finding = this.#discovery.findings.get(step.offset);
       const own = { step, function: lifted };
-      if (step.control === 'call') sites.push({ ...own, kind: 'call', ...summaryOf(finding) });
-      else if (step.control === 'jump' || step.control === 'return') {
+      if (step.control === 'call') {
+        const comesBack = this.#discovery.follow(step).next !== undefined;
+        sites.push({ ...own, kind: 'call', comesBack, ...summaryOf(finding) });
+      } else if (step.control === 'jump' || step.control === 'return') {
         if (this.#isPlainReturn(lifted, finding)) continue;
         const kind = finding?.returnsTo === undefined ? 'jump' : 'return';
-        sites.push({ ...own, kind, ...summaryOf(finding) });
+        sites.push({ ...own, kind, comesBack: false, ...summaryOf(finding) });
       } else if (step.target !== undefined && !target) {
         const isComplete = this.#functions.has(step.target);
         const targets = isComplete ? [step.target] : [];
-        sites.push({ ...own, kind: 'jump', targets, isComplete, how: 'direct' });
+        sites.push({ ...own, kind: 'jump', comesBack: false, targets, isComplete, how: 'direct' });
       }
     }
     const withCallees = sites.map((site) => ({
@@ -339,7 +349,9 @@ class Lift {
     const made = Map.groupBy(this.#discovery.sequences.values(), ({ target }) => target);
     for (const each of functions) {
       if (each.isExposed || each.callers.size === 0 || !this.#returnsByConvention(each)) continue;
-      const places = [...each.callers].map((caller) => returnPlacesIn(caller, each));
+      const places = [...each.callers].map((caller) =>
+        returnPlacesIn(caller, each, (step) => this.#discovery.follow(step).next),
+      );
       if (places.includes(undefined)) continue;
       each.returnPlaces = places.flatMap((found) => found ?? []);
       each.madeAddresses = (made.get(each.entry) ?? []).map((sequence) => this.#madeBy(sequence));

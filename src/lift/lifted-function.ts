@@ -44,6 +44,8 @@ export interface TransferSite {
   /** Whether the step goes nowhere else. */
   readonly isComplete: boolean;
   readonly how: TargetSource;
+  /** Whether control may go on behind a call. */
+  readonly comesBack: boolean;
 }
 
 /** A call that a function returns behind; without one, a function that goes on with it. */
@@ -269,9 +271,9 @@ export class LiftedFunction {
     };
     const outsideOf = ({ instructions, next }: LiftedBlock): LiveLanes => {
       const last = instructions.at(-1)!;
-      if (last.control === 'call') return next && calls.get(last) ? NOTHING : EVERYTHING;
-      if (last.control !== 'jump') return EVERYTHING;
       const site = this.siteOf(last);
+      if (last.control === 'call') return calls.get(last) && (next || !site!.comesBack) ? NOTHING : EVERYTHING;
+      if (last.control !== 'jump') return EVERYTHING;
       // Whoever is gone to returns for this function.
       return site ? union(calleeReads(site) ?? EVERYTHING, behindReturns) : behindReturns;
     };

@@ -28,6 +28,11 @@ export class StepTable {
     if (this.#steps.size > size) this.#numbers.set(offset, size);
   }
 
+  /** Once all are found. */
+  remove(address: number): void {
+    this.#steps.set(address, undefined);
+  }
+
   /** The addresses of all instructions, from the lowest on. */
   addresses(): Float64Array {
     const addresses = new Float64Array(this.size);
