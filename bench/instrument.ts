@@ -18,9 +18,11 @@ const option = (name: string): RegExp =>
   new RegExp(words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3) ?? '');
 const variants = VARIANTS.filter(({ name }) => option('variants').test(name));
 const hasClang = spawnSync('clang-19', ['--version']).status === 0;
+/** Names of compiled kernels have the source in front. */
+const needsCompiler = names.length === 0 || names.some((name) => name.includes('/'));
 const measurements: Measurement[] = [];
 for (const processor of PROCESSORS.filter((each) => option('targets').test(each))) {
-  const compiled = hasClang ? await compiledWorkloads(processor) : [];
+  const compiled = needsCompiler && hasClang ? await compiledWorkloads(processor) : [];
   for (const workload of [...exampleWorkloads(processor), ...compiled]) {
     if (names.length > 0 && !names.includes(workload.name)) continue;
     process.stderr.write(`${workload.name} ${processor}\n`);

@@ -32,8 +32,8 @@ class Returning {
 }
 
 /**
- * Addresses of calls of known functions of which none returns: on all their ways the wave ends, or they run forever.
- * Where anything else may be, a function is taken to return. `blocks`: those of all code.
+ * Addresses of calls of known functions of which none returns: on all their ways the wave ends, or they run
+ * forever. Where anything else may be, a function is taken to return. `blocks`: those of all code.
  */
 export function endingCalls(
   blocks: readonly Block[],
