@@ -31,7 +31,9 @@ before(() => {
 after(() => installed[Symbol.dispose]());
 
 /** Where `exec` looks for them in the package. */
-const NATIVE_LIBRARIES = ['native/hsa/x86-64/libhsa-runtime64.so.1', 'native/hsa/x86-64/libhsa-runtime64.so'];
+const NATIVE_LIBRARIES = ['x86-64', 'arm64'].flatMap((machine) =>
+  ['so.1', 'so'].map((end) => `native/hsa/${machine}/libhsa-runtime64.${end}`),
+);
 
 const isInstallation = ({ text }: Block): boolean => text.startsWith('npm install');
 const inPackage = (file: string): string => path.join(installed.folder, 'node_modules/wavewright', file);

@@ -8,11 +8,8 @@
 
 #include "runtime.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-/* As in tools.c. */
-__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
+OF_FIRST_GLIBC(dlsym)
 #pragma weak dlsym
-#endif
 
 typedef char *(*demangle_t)(const char *name, char *into, size_t *size_bytes, int *status);
 

@@ -368,6 +368,21 @@ static bool overlaps_locked(uint64_t start, uint64_t size_bytes) {
  * written to it between the two. Returns what the call does.
  */
 static int64_t move_pages(uint64_t to, uint64_t from, uint64_t size_bytes, int64_t number, const int64_t arguments[6]) {
+#if defined(__aarch64__)
+  register int64_t which __asm__("x8") = number;
+  register int64_t result __asm__("x0") = arguments[0];
+  register int64_t second __asm__("x1") = arguments[1];
+  register int64_t third __asm__("x2") = arguments[2];
+  register int64_t fourth __asm__("x3") = arguments[3];
+  register int64_t fifth __asm__("x4") = arguments[4];
+  register int64_t sixth __asm__("x5") = arguments[5];
+  uint64_t low, high;
+  __asm__ volatile("1: ldp %[low], %[high], [%[from]], #16\n\tstp %[low], %[high], [%[to]], #16\n\t"
+                   "subs %[size], %[size], #16\n\tb.ne 1b\n\tsvc #0"
+                   : "+r"(result), [to] "+&r"(to), [from] "+&r"(from), [size] "+&r"(size_bytes), [low] "=&r"(low), [high] "=&r"(high)
+                   : "r"(which), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                   : "memory", "cc");
+#else
   int64_t result = number;
   register int64_t fourth __asm__("r10") = arguments[3];
   register int64_t fifth __asm__("r8") = arguments[4];
@@ -376,6 +391,7 @@ static int64_t move_pages(uint64_t to, uint64_t from, uint64_t size_bytes, int64
                    : "+&a"(result), "+&D"(to), "+&S"(from), "+&c"(size_bytes)
                    : [first] "r"(arguments[0]), [second] "r"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth), "r"(sixth)
                    : "r11", "memory", "cc");
+#endif
   return result;
 }
 

@@ -11,6 +11,18 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 #define ARENA_BYTES (UINT64_C(1) << 32)
 
+/*
+ * A function by the version that glibc gave it first, so that older ones than the 2.34 that gave it another have it, too. Sanitizers put
+ * their own in the place of all versions.
+ */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define OF_FIRST_GLIBC(name)
+#elif defined(__aarch64__)
+#define OF_FIRST_GLIBC(name) __asm__(".symver " #name ", " #name "@GLIBC_2.17");
+#else
+#define OF_FIRST_GLIBC(name) __asm__(".symver " #name ", " #name "@GLIBC_2.2.5");
+#endif
+
 /* Every function but hsa_init, hsa_shut_down and hsa_status_string begins so. */
 #define EXPECT_INITIALIZED() \
   do { \

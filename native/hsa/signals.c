@@ -284,11 +284,19 @@ static uint32_t look(const group_t *group, int64_t *seen) {
   return group->is_all ? group->count - 1 : UINT32_MAX;
 }
 
+static inline void pause_thread(void) {
+#if defined(__aarch64__)
+  __asm__ volatile("yield");
+#else
+  __builtin_ia32_pause();
+#endif
+}
+
 /* Looks for some time without sleeping, which an empty kernel takes: to sleep and to be woken costs both sides more. */
 static uint32_t look_for(const group_t *group, uint64_t start_ns, uint64_t span_ns, int64_t *seen) {
   uint32_t found = UINT32_MAX;
   for (int i = 1; found == UINT32_MAX && (i % LOOKS_PER_TIME != 0 || system_time_now() - start_ns < span_ns); i++) {
-    __builtin_ia32_pause();
+    pause_thread();
     found = look(group, seen);
   }
   return found;

@@ -10,17 +10,15 @@
 
 #include "runtime.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-/* The same functions by names that glibc had before 2.34. Programs without libdl have none there. */
-__asm__(".symver dlopen, dlopen@GLIBC_2.2.5");
-__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver dlclose, dlclose@GLIBC_2.2.5");
-__asm__(".symver dlerror, dlerror@GLIBC_2.2.5");
+OF_FIRST_GLIBC(dlopen)
+OF_FIRST_GLIBC(dlsym)
+OF_FIRST_GLIBC(dlclose)
+OF_FIRST_GLIBC(dlerror)
+/* Programs without libdl have none in an older glibc. */
 #pragma weak dlopen
 #pragma weak dlsym
 #pragma weak dlclose
 #pragma weak dlerror
-#endif
 
 typedef void (*function_t)(void);
 typedef struct {
@@ -57,10 +55,16 @@ TABLE(TOOLS, tools_table)
 TABLE(PC_SAMPLING, pc_sampling_table)
 _Static_assert(offsetof(core_table_t, functions) == 16, "the exports know where entries are");
 
+#if defined(__aarch64__)
+/* x16 is the register that jumps between libraries may change. */
+#define GO_TO(entry) "adrp x16, " entry "\nldr x16, [x16, #:lo12:" entry "]\nbr x16\n"
+#else
+#define GO_TO(entry) "jmp *" entry "(%rip)\n"
+#endif
 /* The export of a name, whatever its arguments are. */
 #define JUMP(name, table, index) \
   __asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n.cfi_startproc\n" \
-          "jmp *" table "+16+8*" #index "(%rip)\n.cfi_endproc\n.size " name ", . - " name "\n");
+          GO_TO(table "+16+8*" #index) ".cfi_endproc\n.size " name ", . - " name "\n");
 #define JUMP_CORE(name, index) JUMP(#name, "core_table", index)
 #define JUMP_AMD_EXT(name, index) JUMP(#name, "amd_ext_table", index)
 #define JUMP_FINALIZER(name, index) JUMP(#name, "finalizer_table", index)

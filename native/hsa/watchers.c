@@ -6,12 +6,9 @@
 
 #include "runtime.h"
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-/* The same functions by names that glibc had before 2.34, so that older ones have them, too. */
-__asm__(".symver pthread_create, pthread_create@GLIBC_2.2.5");
-__asm__(".symver pthread_join, pthread_join@GLIBC_2.2.5");
-__asm__(".symver pthread_detach, pthread_detach@GLIBC_2.2.5");
-#endif
+OF_FIRST_GLIBC(pthread_create)
+OF_FIRST_GLIBC(pthread_join)
+OF_FIRST_GLIBC(pthread_detach)
 
 typedef struct {
   pthread_mutex_t lock;

@@ -23,7 +23,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The folder of the prebuilt library. Throws UNSUPPORTED where there is none. */
 export function libraryFolder(): string {
-  const folder = fileURLToPath(new URL('../../native/hsa/x86-64', import.meta.url));
+  const machine = process.arch === 'x64' ? 'x86-64' : process.arch;
+  const folder = fileURLToPath(new URL(`../../native/hsa/${machine}`, import.meta.url));
   if (existsSync(path.join(folder, 'libhsa-runtime64.so.1'))) return folder;
   throw new WavewrightError('UNSUPPORTED', 'this installation has no libhsa-runtime64.so.1', { file: folder });
 }

@@ -1,4 +1,4 @@
-/** The few functions of Linux that Node does not have, by node:ffi; x86-64 only. */
+/** The few functions of Linux that Node does not have, by node:ffi; numbers are those of x86-64 and arm64. */
 import type * as Ffi from 'node:ffi';
 import { WavewrightError } from '../base/errors.ts';
 import { importFfi } from '../base/node-ffi.ts';
@@ -27,7 +27,8 @@ const SOL_SOCKET = 1;
 const SO_PEERCRED = 17;
 const SCM_RIGHTS = 1;
 const MSG_NOSIGNAL = 0x4000;
-const SYS_FUTEX = 202n;
+/** The system call, by what Node calls the machine. */
+const SYS_FUTEX: Readonly<Record<string, bigint>> = { x64: 202n, arm64: 98n };
 const FUTEX_WAKE_BITSET = 10n;
 const ALL_WAITERS = 0x7fff_ffffn;
 
@@ -41,18 +42,22 @@ export class LinuxCalls {
   readonly #ffi: typeof Ffi;
   readonly #functions: Ffi.WrappedFunctionsFromDefinitions<typeof DEFINITIONS>;
 
-  private constructor(ffi: typeof Ffi) {
+  readonly #futex: bigint;
+
+  private constructor(ffi: typeof Ffi, futex: bigint) {
     this.#ffi = ffi;
+    this.#futex = futex;
     this.#functions = ffi.dlopen('libc.so.6', DEFINITIONS).functions;
   }
 
-  /** Throws UNSUPPORTED elsewhere than on x86-64 Linux. */
+  /** Throws UNSUPPORTED elsewhere than on Linux on x86-64 and arm64. */
   static async load(): Promise<LinuxCalls> {
-    if (process.platform !== 'linux' || process.arch !== 'x64') {
+    const futex = SYS_FUTEX[process.arch];
+    if (process.platform !== 'linux' || futex === undefined) {
       const what = `native programs on ${process.platform} ${process.arch}`;
-      throw new WavewrightError('UNSUPPORTED', what, { hint: 'exec is for x64 Linux' });
+      throw new WavewrightError('UNSUPPORTED', what, { hint: 'exec is for Linux on x64 and arm64' });
     }
-    return new LinuxCalls(await importFfi());
+    return new LinuxCalls(await importFfi(), futex);
   }
 
   /** The descriptor of a file in memory whose size stays what it is. */
@@ -110,7 +115,7 @@ export class LinuxCalls {
 
   /** Wakes all threads, of all processes, that wait for the word to change, for one of these bits. */
   wake(address: bigint, bits: number): void {
-    this.#functions.syscall(SYS_FUTEX, address, FUTEX_WAKE_BITSET, ALL_WAITERS, 0n, 0n, BigInt(bits >>> 0));
+    this.#functions.syscall(this.#futex, address, FUTEX_WAKE_BITSET, ALL_WAITERS, 0n, 0n, BigInt(bits >>> 0));
   }
 }
 

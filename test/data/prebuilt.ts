@@ -28,13 +28,24 @@ export class Prebuilt {
   readonly #recipes: readonly Recipe[];
   readonly #tools: readonly string[];
   readonly #headers: readonly string[];
+  readonly #manifest: string;
 
-  /** `headers`: files of the repository that are copied into the folder where the commands run. */
-  constructor(folder: string, recipes: readonly Recipe[], tools: readonly string[], headers: readonly string[] = []) {
+  /**
+   * `headers`: files of the repository that are copied into the folder where the commands run; `manifest`: its
+   * name in `folder`.
+   */
+  constructor(
+    folder: string,
+    recipes: readonly Recipe[],
+    tools: readonly string[],
+    headers: readonly string[] = [],
+    manifest = 'MANIFEST.json',
+  ) {
     this.#folder = folder;
     this.#recipes = recipes;
     this.#tools = tools;
     this.#headers = headers;
+    this.#manifest = join(folder, manifest);
   }
 
   /** Builds everything in a temporary folder; `use` gets it before it is removed. */
@@ -63,23 +74,23 @@ export class Prebuilt {
   }
 
   get manifest(): Manifest {
-    return JSON.parse(readFileSync(join(this.#folder, 'MANIFEST.json'), 'utf8'));
+    return JSON.parse(readFileSync(this.#manifest, 'utf8'));
   }
 
   /** What a script does: compares with the manifest, or with `--write` replaces it and the files. */
   main(): void {
     this.rebuild((built, builtFolder) => {
       const text = `${JSON.stringify(built, undefined, 2)}\n`;
-      const manifest = join(this.#folder, 'MANIFEST.json');
       if (process.argv.includes('--write')) {
         for (const { file } of built.files) {
+          mkdirSync(dirname(join(this.#folder, file)), { recursive: true });
           // Programs that have the old one mapped keep it.
           rmSync(join(this.#folder, file), { force: true });
           copyFileSync(join(builtFolder, file), join(this.#folder, file));
         }
-        writeFileSync(manifest, text);
-      } else if (text !== readFileSync(manifest, 'utf8')) {
-        throw new Error('the files that the tools build differ from MANIFEST.json');
+        writeFileSync(this.#manifest, text);
+      } else if (text !== readFileSync(this.#manifest, 'utf8')) {
+        throw new Error(`the files that the tools build differ from ${this.#manifest}`);
       }
     });
   }

@@ -3,7 +3,8 @@
  * WAVEWRIGHT_SEED repeats a run, WAVEWRIGHT_SCALE=full makes it 200 kills.
  */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,6 +16,9 @@ import { buildHsaProgram, LAUNCHER, storeKernel } from './hsa-program.ts';
 
 const COUNT = IS_FULL_SCALE ? 200 : 4;
 const seed = Number(process.env['WAVEWRIGHT_SEED'] ?? Date.now() % 2 ** 31);
+
+/** Says when the program begins, in whose place it is then. */
+const ANNOUNCED = ['sh', '-c', 'echo started; exec "$@"', 'sh'];
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-kills-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -44,21 +48,29 @@ test(`${COUNT} processes killed at random times leave nothing over, seed ${seed}
   const program = buildHsaProgram('program', folder);
   const code = storeKernel(folder);
   const random = new Random(seed);
-  // Any time of a whole run, which takes longer where the machine has other load.
+  const start = () =>
+    spawn(process.execPath, [LAUNCHER, 'exec', ...ANNOUNCED, program, code], { stdio: ['ignore', 'pipe', 'pipe'] });
+  // How long it takes to start the program, and that takes: machines with other load need longer.
   const begunMs = Date.now();
-  assert.equal(spawnSync(process.execPath, [LAUNCHER, 'exec', program, code]).status, 0);
-  const longestMs = Date.now() - begunMs;
+  const unharmed = start();
+  const hasStarted = once(unharmed.stdout, 'data').then(() => Date.now());
+  await once(unharmed, 'close');
+  const startMs = (await hasStarted) - begunMs;
+  const runMs = Date.now() - begunMs - startMs;
   let running = 0;
   let late = 0;
   for (let i = 0; i < COUNT; i++) {
-    const [delayMs, isDevice] = [random.below(longestMs), random.below(2) === 0];
-    const child = spawn(process.execPath, [LAUNCHER, 'exec', program, code], { stdio: ['ignore', 'pipe', 'pipe'] });
-    const what = `kill ${i} of the ${isDevice ? 'device process' : 'program'} after ${delayMs} ms`;
+    const [isEarly, isDevice] = [random.below(4) === 0, random.below(2) === 0];
+    const delayMs = random.below(isEarly ? startMs : runMs);
+    const child = start();
+    const when = `${delayMs} ms after the start of the ${isEarly ? 'device process' : 'program'}`;
+    const what = `kill ${i} of the ${isDevice ? 'device process' : 'program'} ${when}`;
     let stderr = '';
     child.stderr.on('data', (chunk) => {
       stderr += chunk;
     });
     const closed = new Promise((resolve) => child.once('close', resolve));
+    if (!isEarly) await once(child.stdout, 'data');
     await sleep(delayMs);
     const family = descendants(child.pid!);
     const victim = isDevice ? child.pid! : (family[1] ?? child.pid!);
@@ -74,5 +86,6 @@ test(`${COUNT} processes killed at random times leave nothing over, seed ${seed}
     assert.deepEqual(left(), [], what);
     assert.doesNotMatch(stderr, /INTERNAL|Sanitizer|wrong/, what);
   }
-  context.diagnostic(`${running} while the program ran, ${late} after the end; a whole run took ${longestMs} ms`);
+  const times = `${startMs} ms to start, ${runMs} ms to run`;
+  context.diagnostic(`${running} while the program ran, ${late} after the end; one that was not killed took ${times}`);
 });

@@ -11,7 +11,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { describeCallers } from '../../src/exec/host-code.ts';
 import { API_TABLES, API_TABLES_1 } from '../../tools/api-tables.ts';
-import { NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
+import { NATIVE_COMPILERS, NATIVE_SOURCES, nativeLibrary } from '../../tools/native.ts';
 import { hipPrograms } from '../data/hip-programs/rebuild.ts';
 import { attackLibrary } from '../fuzz/exec-socket.ts';
 import { HANG_MS } from '../scale.ts';
@@ -37,25 +37,52 @@ const compile = (name: string): string => buildHsaProgram(name, folder);
 const program = compile('program');
 const code = storeKernel(folder);
 
-test('the library is what gcc builds of its sources, bit for bit', () => {
-  assert.deepEqual(
-    nativeLibrary.rebuild((built) => built),
-    nativeLibrary.manifest,
-  );
+const hasCrossCompiler = spawnSync(NATIVE_COMPILERS.arm64, ['--version']).error === undefined;
+const hasArm = hasCrossCompiler && spawnSync('qemu-aarch64', ['--version']).error === undefined;
+const withoutArm = isRequired || hasArm ? false : 'gcc-aarch64-linux-gnu or qemu-user is not installed';
+for (const [machine, skip] of [
+  ['x86-64', false],
+  ['arm64', withoutArm],
+] as const) {
+  test(`the library for ${machine} is what gcc builds of its sources, bit for bit`, { skip }, () => {
+    const library = nativeLibrary(machine);
+    assert.deepEqual(
+      library.rebuild((built) => built),
+      library.manifest,
+    );
+  });
+
+  test(`the library for ${machine} has every function that clients of ROCm link, with their version`, () => {
+    expectExports(LIBRARY.replace('x86-64', machine));
+  });
+}
+
+test('programs for arm64 run with their library', { skip: withoutArm }, () => {
+  const built = path.join(folder, 'program-arm64');
+  const library = LIBRARY.replace('x86-64', 'arm64');
+  const source = path.join(import.meta.dirname, 'hsa-program/program.c');
+  const flags = ['-std=gnu11', '-O1', '-pthread', `-I${path.join(ROOT, 'native/hsa')}`];
+  execFileSync(NATIVE_COMPILERS.arm64, [...flags, '-o', built, source, library]);
+  // The system's libraries from Debian's cross compiler, and ours in place of what exec has put in the way.
+  const system = ['-L', '/usr/aarch64-linux-gnu', '-E', `LD_LIBRARY_PATH=${path.dirname(library)}`];
+  for (const more of [[], ['burden']]) {
+    const { stdout, stderr } = exec('--timeout=100', 'qemu-aarch64', ...system, built, code, ...more);
+    assert.equal(stdout, '0 wrong\n', stderr);
+  }
 });
 
-test('the library has every function that clients of ROCm link, with their version', () => {
-  const { stdout } = spawnSync('nm', ['-D', '--defined-only', '--with-symbol-versions', LIBRARY], { encoding: 'utf8' });
+function expectExports(library: string): void {
+  const { stdout } = spawnSync('nm', ['-D', '--defined-only', '--with-symbol-versions', library], { encoding: 'utf8' });
   const exported = [...stdout.matchAll(/ [TD] (\w+)@@ROCR_1$/gm)].map(([, name]) => name!);
   const wanted = readFileSync(path.join(import.meta.dirname, 'hsa-program/exports.txt'), 'utf8')
     .trim()
     .split('\n');
   assert.equal(wanted.length, 259);
-  const needed = spawnSync('nm', ['-D', '--undefined-only', '--with-symbol-versions', LIBRARY], { encoding: 'utf8' });
+  const needed = spawnSync('nm', ['-D', '--undefined-only', '--with-symbol-versions', library], { encoding: 'utf8' });
   const minors = [...needed.stdout.matchAll(/@GLIBC_2\.(\d+)/g)].map(([, minor]) => Number(minor));
   assert.equal(Math.max(...minors), 17, 'the newest version of glibc that is needed, see docs/exec.md');
   assert.deepEqual(exported.sort(), wanted);
-});
+}
 
 test('a program in C that speaks HSA finds all as it should be, with tools in its kernels, too', () => {
   const { status, stdout, stderr } = exec(program, code);
