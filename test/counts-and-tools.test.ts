@@ -17,6 +17,7 @@ const MATRICES = [
   ...new Array<string>(3).fill('--arg=zero:16384'),
   '--arg=i32:32',
 ];
+const HISTOGRAM = ['--grid=512', '--workgroup=256', '--arg=zero:1024', '--arg=zero:4096', '--arg=i32:1024'];
 const LAUNCHES: readonly (readonly [processor: string, kernel: string, launch: readonly string[]])[] = [
   ['gfx90a', 'matmul16', MATRICES],
   ['gfx1100', 'matmul16', MATRICES],
@@ -25,12 +26,25 @@ const LAUNCHES: readonly (readonly [processor: string, kernel: string, launch: r
     'gather',
     ['--grid=512', '--workgroup=256', ...new Array<string>(3).fill('--arg=zero:4096'), '--arg=i32:500'],
   ],
+  ['gfx90a', 'histogram', HISTOGRAM],
   ['gfx1100', 'bitonic', ['--grid=512', '--workgroup=256', '--arg=zero:4096']],
 ];
 
+/** Classes by what instructions are called. */
+const KINDS = [
+  [/^s_waitcnt/, 'wait'],
+  [/^s_barrier/, 'barrier'],
+  [/^(global|buffer)_atomic/, 'vmem-atomic'],
+  [/^ds_(add|sub|inc|min|max|or)_/, 'lds-atomic'],
+] as const;
+
 /** Rows of a table of a tool, with its columns. */
 async function toolRows(tool: string, table: string, launch: readonly string[]): Promise<Record<string, unknown>[]> {
-  const { status, stdout, stderr } = await runCommand(['dispatch', ...launch, `--tool=${tool}:format=json`]);
+  const { status, stdout, stderr } = await runCommand([
+    'dispatch',
+    ...launch,
+    `--tool=${tool}${tool.includes(':') ? ',' : ':'}format=json`,
+  ]);
   assert.deepEqual([status, stderr], [0, '']);
   return JSON.parse(stdout).result[table];
 }
@@ -58,6 +72,15 @@ for (const [processor, kernel, options] of LAUNCHES) {
       const sum = (name: string): bigint => BigInt(rows.reduce((total, row) => total + Number(row[name]), 0));
       const { memory } = at(address);
       assert.deepEqual([memory?.cycles ?? 0n, memory?.conflicts ?? 0n], [sum('cycles'), sum('conflicts')]);
+    }
+    const kinds = new Map<string, number>();
+    for (const { opcode, waves } of await toolRows('opcode-histogram:level=wave', 'opcodes', launch)) {
+      const kind = KINDS.find(([pattern]) => pattern.test(String(opcode)))?.[1];
+      if (kind !== undefined) kinds.set(kind, (kinds.get(kind) ?? 0) + Number(waves));
+    }
+    for (const [, kind] of KINDS) {
+      const own = counted.filter(({ className }) => className === kind);
+      assert.equal(Number(own.reduce((sum, { waves }) => sum + waves, 0n)), kinds.get(kind) ?? 0, kind);
     }
     for (const { address, waves, taken } of await toolRows('branch-divergence', 'branches', launch)) {
       assert.deepEqual([at(address).waves, at(address).taken], [BigInt(Number(waves)), BigInt(Number(taken))]);

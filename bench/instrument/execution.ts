@@ -16,7 +16,16 @@ export type Unit = (typeof UNITS)[number];
 
 const UNIT_OF: Readonly<Record<InstructionClass, Unit>> = {
   ...{ salu: 'SALU', smem: 'SMEM', valu: 'VALU', matrix: 'VALU', lds: 'LDS', branch: 'branch' },
-  ...{ vmem: 'VMEM', flat: 'VMEM', scratch: 'VMEM', export: 'VMEM', message: 'wait', other: 'wait' },
+  ...{
+    vmem: 'VMEM',
+    flat: 'VMEM',
+    scratch: 'VMEM',
+    export: 'VMEM',
+    message: 'wait',
+    wait: 'wait',
+    barrier: 'wait',
+    other: 'wait',
+  },
 };
 
 export type UnitCounts = Record<Unit, number>;

@@ -3,8 +3,11 @@ import { assembleFile } from '../assembler/assemble-file.ts';
 import { linkCodeObject } from '../linker/link.ts';
 import type { KernelImage } from './kernel-runner.ts';
 
-/** A kernel of the given instructions, for gfx90a; it may use v0 to v31 and s0 to s31. */
-export const kernelSource = (name: string, body: string): string => `.text
+/**
+ * A kernel of the given instructions, for gfx90a; it may use v0 to v31 and s0 to s31. `directives`: more of
+ * those of its descriptor.
+ */
+export const kernelSource = (name: string, body: string, directives = ''): string => `.text
 .globl ${name}
 .p2align 8
 .type ${name},@function
@@ -18,7 +21,7 @@ s_endpgm
  .amdhsa_next_free_vgpr 32
  .amdhsa_next_free_sgpr 32
  .amdhsa_accum_offset 32
-.end_amdhsa_kernel
+${directives}.end_amdhsa_kernel
 `;
 
 /** Assembles and links for gfx90a. */

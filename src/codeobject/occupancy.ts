@@ -93,20 +93,31 @@ export function maxWorkgroupSizeByVgprs(
   return unit && wavesByVgprs(unit, kernel) * unit.simds * kernel.wavefrontSize;
 }
 
-/**
- * From 1 up; `undefined` for a processor that is not in the table, and for a kernel that does not fit at all.
- */
-export function wavesPerSimd(kernel: OccupancyInput): number | undefined {
+/** Waves that a SIMD holds at once: all together, and what each limit alone allows. */
+export interface Occupancy {
+  readonly waves: number;
+  readonly byVgprs: number;
+  readonly bySgprs: number;
+  readonly byLds: number;
+  /** Workgroups are resident as a whole, and only so many that have barriers. */
+  readonly byWorkgroups: number;
+}
+
+/** `undefined` for a processor that is not in the table, and for a kernel that does not fit at all. */
+export function occupancyOf(kernel: OccupancyInput): Occupancy | undefined {
   const unit = UNITS[kernel.processor];
-  if (unit === undefined || kernel.ldsSizeBytes > unit.ldsSizeBytes) return undefined;
-  const byVgprs = wavesByVgprs(unit, kernel);
-  const bySgprs = unit.sgprs.find(([count]) => kernel.sgprs <= count)?.[1] ?? unit.maxWaves;
+  if (unit === undefined) return undefined;
+  const { maxWaves } = unit;
+  const byVgprs = Math.min(maxWaves, wavesByVgprs(unit, kernel));
+  const bySgprs = unit.sgprs.find(([count]) => kernel.sgprs <= count)?.[1] ?? maxWaves;
   const wavesOfWorkgroup = Math.ceil(kernel.workgroupSize / kernel.wavefrontSize);
   // Workgroups of one wave need no barrier, of which there are a limited number.
   const barriers = wavesOfWorkgroup > 1 ? unit.barriers : Number.POSITIVE_INFINITY;
-  const whole = Math.floor((unit.maxWaves * unit.simds) / wavesOfWorkgroup);
-  const workgroups = Math.min(Math.floor(unit.ldsSizeBytes / Math.max(kernel.ldsSizeBytes, 1)), barriers, whole);
-  const byWorkgroups = Math.ceil((workgroups * wavesOfWorkgroup) / unit.simds);
-  const waves = Math.min(unit.maxWaves, byVgprs, bySgprs, byWorkgroups);
-  return waves > 0 ? waves : undefined;
+  const whole = Math.floor((maxWaves * unit.simds) / wavesOfWorkgroup);
+  const wavesOf = (workgroups: number): number =>
+    Math.min(maxWaves, Math.ceil((workgroups * wavesOfWorkgroup) / unit.simds));
+  const byLds = wavesOf(Math.floor(unit.ldsSizeBytes / Math.max(kernel.ldsSizeBytes, 1)));
+  const byWorkgroups = wavesOf(Math.min(barriers, whole));
+  const waves = Math.min(byVgprs, bySgprs, byLds, byWorkgroups);
+  return waves > 0 ? { waves, byVgprs, bySgprs: Math.min(maxWaves, bySgprs), byLds, byWorkgroups } : undefined;
 }

@@ -37,6 +37,8 @@ export type GuestAccess = 'read' | 'write';
 export type PartAccess = 'none' | 'read' | 'write' | 'all';
 
 export interface DeviceMemory extends GuestMemory {
+  /** Bytes that are allocated; absent where the device does not know what others have. */
+  readonly usedBytes?: number;
   /**
    * The address of new, zero-filled memory, which is the caller's until `free`. Throws LIMIT_EXCEEDED when
    * memory is exhausted, USAGE on a bad size or alignment.

@@ -18,7 +18,15 @@ interface Event {
 
 const BARRIER: TimedPacket = {
   ...{ packetIndex: 4n, completionSignal: guestAddress(0x40n), dispatch: undefined, kernel: undefined },
-  ...{ gridSize: [0, 0, 0], workgroupSize: [0, 0, 0], beginNs: 500n, endNs: 500n, queue: 0x1000n },
+  ...{
+    gridSize: [0, 0, 0],
+    workgroupSize: [0, 0, 0],
+    ldsSizeBytes: 0,
+    resident: undefined,
+    beginNs: 500n,
+    endNs: 500n,
+    queue: 0x1000n,
+  },
 };
 
 function eventsOf(traces: Traces): Event[] {

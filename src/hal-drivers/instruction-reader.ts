@@ -1,6 +1,6 @@
 /** What emulated GPUs tell of single instructions. */
 import type { InstructionReader } from '../hal/index.ts';
-import { INSTRUCTION_CLASSES } from '../isa/amdgpu/encoding/instruction-class.ts';
+import { COUNTED_CLASSES } from '../isa/amdgpu/encoding/instruction-class.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import { AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 
@@ -16,7 +16,7 @@ export function instructionReader(processor: string, countsAccesses: boolean): I
       const step = reader.step(code, offset);
       if (typeof step === 'string') return undefined;
       const { sizeBytes, control, target, classIndex } = step;
-      return { text: step.text().trim(), sizeBytes, control, target, className: INSTRUCTION_CLASSES[classIndex]! };
+      return { text: step.text().trim(), sizeBytes, control, target, className: COUNTED_CLASSES[classIndex]! };
     },
   };
 }

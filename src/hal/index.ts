@@ -67,6 +67,7 @@ export {
   type RecordedCall,
   recordDevice,
 } from './devices/device-recorder.ts';
+export { type CounterRange, type DeviceMetrics, isRangeCounter } from './devices/device-samples.ts';
 export {
   type DeviceInfo,
   type Driver,

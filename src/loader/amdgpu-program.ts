@@ -82,8 +82,7 @@ export class AmdgpuProgram implements LoadedProgram {
   }
 
   resources(kernel: KernelSymbol, shape: DispatchShape): KernelResources {
-    const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
-    return kernelResources(kernel, parsed.descriptor, shape);
+    return kernelResources(kernel, shape);
   }
 
   start(launch: PreparedLaunch<KernelSymbol>, argumentsAddress: bigint): StartedKernel {

@@ -80,7 +80,6 @@ export class ProgramImage {
    */
   resources(kernel: ProgramKernel, threads: Extent, stackSizeBytes?: number): KernelResources {
     return this.program.resources(kernel, {
-      processor: this.program.device.properties.processor,
       scratchSizeBytes: scratchSizeBytes(kernel, stackSizeBytes),
       workgroupSize: threads[0] * threads[1] * threads[2],
     });

@@ -1,6 +1,4 @@
-import { type KernelDescriptor, scalarRegisterCount, vectorRegisterCount } from '../codeobject/kernel-descriptor.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
-import { wavesPerSimd } from '../codeobject/occupancy.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
@@ -26,7 +24,6 @@ export interface KernelResources {
 
 /** How a kernel is dispatched. */
 export interface DispatchShape {
-  readonly processor: string;
   readonly scratchSizeBytes: number;
   /** Work-items of a workgroup. */
   readonly workgroupSize: number;
@@ -34,23 +31,18 @@ export interface DispatchShape {
 
 export function kernelResources(
   kernel: KernelSymbol,
-  descriptor: KernelDescriptor,
-  { processor, scratchSizeBytes, workgroupSize }: DispatchShape,
+  { scratchSizeBytes, workgroupSize }: DispatchShape,
 ): KernelResources {
-  const counts = {
-    vgprs: kernel.metadata?.vgprCount ?? vectorRegisterCount(descriptor),
-    sgprs: kernel.metadata?.sgprCount ?? scalarRegisterCount(descriptor),
-    ldsSizeBytes: kernel.groupSegmentSizeBytes,
-    wavefrontSize: kernel.wavefrontSize,
-  };
+  const ldsSizeBytes = kernel.groupSegmentSizeBytes;
   return {
-    ...counts,
+    ...kernel.registerCounts,
+    ...{ ldsSizeBytes, wavefrontSize: kernel.wavefrontSize },
     ...{ kernel: kernelName(kernel), isPtx: false },
     agprs: kernel.metadata?.agprCount ?? 0,
     scratchSizeBytes,
     hasDynamicStack: kernel.dynamicCallstack,
     kernargSizeBytes: kernel.kernargSegmentSizeBytes,
-    wavesPerSimd: wavesPerSimd({ ...counts, processor, workgroupSize }),
+    wavesPerSimd: kernel.occupancy(workgroupSize, ldsSizeBytes)?.waves,
   };
 }
 

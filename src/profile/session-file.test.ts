@@ -196,3 +196,74 @@ test('dispatches that the host runs have times of the host', async () => {
   const [group] = of(rows, 'host_dispatch_group');
   assert.deepEqual([group!['key'], group!['count'], group!['last_workgroup_count']], ['twice', 1, [2, 1, 1]]);
 });
+
+/** Of each wave: 2 waits, 2 atomics on the LDS, 2 on memory, a barrier. */
+const SYNCHRONISED = `
+  s_load_dwordx2 s[2:3], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32 v1, 2, v0
+  v_mov_b32 v2, 1
+  s_mov_b32 m0, -1
+  ds_add_u32 v1, v2
+  ds_add_rtn_u32 v3, v1, v2
+  ds_write_b32 v1, v2
+  s_barrier
+  global_atomic_add v1, v2, s[2:3]
+  v_mov_b32 v4, s2
+  v_mov_b32 v5, s3
+  flat_atomic_add v[4:5], v2
+  global_load_dword v6, v1, s[2:3]
+  s_waitcnt vmcnt(0) lgkmcnt(0)`;
+
+test('waits, barriers and atomics are counted, and what limits the waves of a SIMD', async () => {
+  await using hal = createHal({ countsInstructions: true, clock: 'counted' });
+  const device = await hal.open('amdgpu?target=gfx90a');
+  const code = device.load(kernelImage('synchronised', SYNCHRONISED, { ldsSizeBytes: 16_384, hasBuffer: true }));
+  const memory = device.allocate(1024);
+  const target = new MemoryTarget();
+  const data = ['counters', 'counter-ranges', 'device-metrics'] as const;
+  const session = await device.profile({ sink: new ProfileFileSink(target), data });
+  const dispatch = { entry: code.lookup('synchronised'), workgroupSize: 128, bindings: [memory] };
+  await device.queue().dispatch({ ...dispatch, groups: 3 });
+  await session.flush();
+  await device.queue().dispatch({ ...dispatch, groups: 1 });
+  await device.queue(1).dispatch({ ...dispatch, groups: 1 });
+  await session.end();
+  const profile = Profile.read(target.bytes);
+  const samples = of(counterRows(profile, ALL, true), 'counter_sample');
+  const inScope = (scope: string, name: string) =>
+    samples.filter((row) => row['scope'] === scope && row['counter'] === name).map((row) => row['value']);
+  const perWave = {
+    WW_INSTS_WAIT: 2n,
+    WW_INSTS_BARRIER: 1n,
+    WW_ATOMICS_LDS: 2n,
+    WW_ATOMICS_GLOBAL: 2n,
+    WW_INSTS_VMEM: 2n,
+  };
+  for (const [name, count] of Object.entries({ ...perWave, WW_INSTS_FLAT: 1n, SQ_INSTS_LDS: 3n, SQ_WAVES: 1n })) {
+    assert.deepEqual(inScope('dispatch', name), [6n * count, 2n * count, 2n * count], name);
+    assert.deepEqual(inScope('device_time_range', name), [6n * count, 4n * count], name);
+  }
+  // 4 workgroups of 2 waves have room in the LDS, which 4 SIMDs share; 16 have barriers; 32 VGPRs are few.
+  const limits = { WW_OCCUPANCY: 2n, WW_OCCUPANCY_LDS: 2n, WW_OCCUPANCY_WORKGROUPS: 8n, WW_OCCUPANCY_VGPRS: 8n };
+  for (const [name, count] of Object.entries({ ...limits, WW_OCCUPANCY_SGPRS: 8n })) {
+    assert.deepEqual(
+      [inScope('dispatch', name), inScope('device_time_range', name)],
+      [[count, count, count], []],
+      name,
+    );
+  }
+  const ranges = samples.filter((row) => row['scope'] === 'device_time_range' && row['counter'] === 'SQ_WAVES');
+  assert.equal(ranges[0]!['end_tick'], ranges[1]!['start_tick'], 'one behind the other');
+  const metrics = [...interchangeRows(profile)].filter((row) => row['record_type'] === 'device_metric_sample');
+  const named = metrics.map(({ values }) =>
+    Object.fromEntries((values as { name: string; value: bigint }[]).map(({ name, value }) => [name, value])),
+  );
+  assert.deepEqual(
+    metrics.map(({ flags }) => flags),
+    [2, 0, 0],
+    'at the first nothing has run',
+  );
+  assert.ok(named.every((each) => each['memory.local.total'] === 2n ** 28n && each['memory.local.used']! > 1024n));
+  assert.ok(named.slice(1).every((each) => each['activity.compute']! > 0n && each['activity.compute']! <= 100_000n));
+});

@@ -18,9 +18,9 @@ import {
 } from '../hal/index.ts';
 import { CHUNK_ORDER, DATA_OF } from './chunk-order.ts';
 import { commandOperations } from './command-operations.ts';
+import { CounterSets } from './counter-records.ts';
 import { type BundleTarget, BundleWriter } from './format/bundle.ts';
 import {
-  COUNTER_SCOPES,
   DEPENDENCY_STRATEGIES,
   ENDPOINTS,
   MEMORY_EVENTS,
@@ -37,8 +37,7 @@ import {
   COMMAND_BUFFERS,
   COUNTER_SAMPLE_FLAG,
   COUNTER_SAMPLES,
-  COUNTER_SETS,
-  COUNTERS,
+  DEVICE_METRIC_SAMPLES,
   DEVICES,
   DISPATCH_EVENTS,
   DISPATCH_FLAG,
@@ -58,12 +57,11 @@ import {
 } from './format/records.ts';
 import { encodeTraceData } from './format/wave-trace-data.ts';
 import { filePlaceOf, InstructionRows } from './instruction-rows.ts';
+import { metricMetadata, metricSample } from './metric-records.ts';
+import { nanoseconds as ns } from './nanoseconds.ts';
 import { ThingIds } from './thing-ids.ts';
 
 const SESSION_ID = 1n;
-
-/** Of counters. */
-const UNIT_COUNT = 1;
 
 /** What brings memory of the HAL's own ids apart from that of queues. */
 const BUFFER_IDS = 2n ** 32n;
@@ -113,9 +111,6 @@ interface OpenOperation {
 
 type Event<Data extends ProfileData> = Extract<ProfileEvent, { readonly data: Data }>;
 
-/** Milliseconds of the host as nanoseconds. */
-const ns = (ms: number): bigint => BigInt(Math.round(ms * 1e6));
-
 /** Records of chunks; those of `dispatch-events` have chunks for each queue, which only these name. */
 type Rows = Map<RecordLayout, Map<QueuePlace | undefined, Uint8Array[]>>;
 
@@ -131,7 +126,8 @@ export class ProfileFileSink implements ProfileSink {
   #name = '';
   #lastEventId = 0n;
   #lastSampleId = 0n;
-  #lastCounterSampleId = 0n;
+  #counterSets = new CounterSets(0);
+  #lastMetricSampleId = 0n;
   #lastDispatch: { readonly operation: OperationInfo; readonly eventId: bigint } | undefined;
   #lastTraceId = 0n;
   #lastRelationshipId = 0n;
@@ -142,34 +138,32 @@ export class ProfileFileSink implements ProfileSink {
     this.#writer = new BundleWriter(target);
   }
 
-  begin(device: DeviceDescription, counters: readonly CounterInfo[] = []): void {
+  begin(
+    device: DeviceDescription,
+    counters: readonly CounterInfo[] = [],
+    data: readonly ProfileData[] = ['counters'],
+  ): void {
+    this.#counterSets = new CounterSets(device.devices.length);
     this.#name = device.name;
     this.#writer.record('session-begin', 'session', { sessionId: SESSION_ID, name: device.name });
-    for (const [physicalDeviceOrdinal, { uuid, queues }] of device.devices.entries()) {
+    for (const [physicalDeviceOrdinal, { uuid, name, queues }] of device.devices.entries()) {
       const digits = /[0-9a-f]{16}$/i.exec(uuid)?.[0];
       const physicalDeviceUuid = new Uint8Array(16);
       if (digits !== undefined) physicalDeviceUuid.set(Uint8Array.fromHex(digits));
       const flags = digits === undefined ? 0 : 1;
       this.#add(DEVICES, { flags, physicalDeviceOrdinal, queueCount: queues.length, physicalDeviceUuid });
-      for (const [queueOrdinal, name] of queues.entries()) {
+      for (const [queueOrdinal, queue] of queues.entries()) {
         const place = { physicalDeviceOrdinal, queueOrdinal, streamId: BigInt(this.#queues.size + 1) };
-        this.#queues.set(name, place);
+        this.#queues.set(queue, place);
         this.#add(QUEUES, place);
       }
-      if (counters.length > 0) this.#addCounters(physicalDeviceOrdinal, counters);
+      const sampled = [
+        ...this.#counterSets.metadata(physicalDeviceOrdinal, counters, data),
+        ...(data.includes('device-metrics') ? metricMetadata(physicalDeviceOrdinal, name) : []),
+      ];
+      for (const [layout, record] of sampled) this.#add(layout, record);
     }
     this.#writeRows({});
-  }
-
-  /** A set for each device; a sample has one value of each counter. */
-  #addCounters(physicalDeviceOrdinal: number, counters: readonly CounterInfo[]): void {
-    const set = { counterSetId: BigInt(physicalDeviceOrdinal + 1), physicalDeviceOrdinal };
-    const sizes = { counterCount: counters.length, sampleValueCount: counters.length };
-    this.#add(COUNTER_SETS, { ...set, ...sizes, name: 'dispatch' });
-    for (const [counterOrdinal, { name, block, description }] of counters.entries()) {
-      const value = { sampleValueOffset: counterOrdinal, sampleValueCount: 1 };
-      this.#add(COUNTERS, { ...set, flags: 1, unit: UNIT_COUNT, counterOrdinal, ...value, name, block, description });
-    }
   }
 
   write({ events, dropped, clocks }: ProfileChunk): void {
@@ -261,6 +255,12 @@ export class ProfileFileSink implements ProfileSink {
         break;
       case 'counters':
         this.#counterSample(event);
+        break;
+      case 'counter-ranges':
+        this.#add(COUNTER_SAMPLES, this.#counterSets.ofRange(event));
+        break;
+      case 'device-metrics':
+        this.#add(DEVICE_METRIC_SAMPLES, metricSample(event, ++this.#lastMetricSampleId));
         break;
       case 'executable-traces':
         this.#trace(event);
@@ -402,14 +402,8 @@ export class ProfileFileSink implements ProfileSink {
     const { entry, commandIndex, commands } = kernel;
     const isRecorded = commands instanceof CommandBuffer;
     const isTold = this.#lastDispatch?.operation === operation;
-    this.#add(COUNTER_SAMPLES, {
-      flags:
-        COUNTER_SAMPLE_FLAG.deviceTicks |
-        (isTold ? COUNTER_SAMPLE_FLAG.dispatchEvent : 0) |
-        (isRecorded ? COUNTER_SAMPLE_FLAG.commandOperation : 0),
-      scope: numberOf(COUNTER_SCOPES, 'dispatch'),
-      sampleId: ++this.#lastCounterSampleId,
-      counterSetId: BigInt(deviceOrdinal + 1),
+    const record = {
+      flags: (isTold ? COUNTER_SAMPLE_FLAG.dispatchEvent : 0) | (isRecorded ? COUNTER_SAMPLE_FLAG.commandOperation : 0),
       dispatchEventId: isTold ? this.#lastDispatch!.eventId : 0n,
       submissionId: BigInt(operation.id),
       commandBufferId: isRecorded ? this.#commandBuffers.of(commands) : 0n,
@@ -419,8 +413,8 @@ export class ProfileFileSink implements ProfileSink {
       ...this.#place(operation),
       startTick: startTicks,
       endTick: endTicks,
-      values: counts.map(BigInt),
-    });
+    };
+    this.#add(COUNTER_SAMPLES, this.#counterSets.ofDispatch(deviceOrdinal, counts, record));
   }
 
   /** Told of behind its dispatch, as counters are; each trace has a chunk of its own. */

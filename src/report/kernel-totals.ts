@@ -1,7 +1,9 @@
 /** Kernels of a profile with how long they took and what they counted, for tables. */
 
+import { COUNTER_UNITS } from '../profile/format/names.ts';
 import { NO_ORDINAL } from '../profile/format/record-layout.ts';
 import {
+  COUNTER_FLAG,
   COUNTER_SAMPLES,
   COUNTER_SETS,
   COUNTERS,
@@ -10,7 +12,6 @@ import {
 } from '../profile/format/records.ts';
 import { areValidTicks, type Profile } from '../profile/profile.ts';
 import { RecordColumns } from '../profile/record-columns.ts';
-import { COUNTER_UNITS } from '../profile/reports/counter.ts';
 import { isValidHostTime } from '../profile/reports/groups.ts';
 import { Totals } from '../profile/reports/totals.ts';
 import type { CounterColumn, KernelRow } from './report-data.ts';
@@ -81,27 +82,31 @@ function runsOf(
   return made;
 }
 
-/** Adds up what samples say; counters of several devices with one name are one column. */
+/**
+ * Adds up what samples say, or keeps the most of what cannot be added up; counters of several devices with
+ * one name are one column.
+ */
 function addCounters(profile: Profile, runs: Map<string, Runs>): CounterColumn[] {
   const columns: CounterColumn[] = [];
-  const places = new Map<bigint, { column: number; first: number; end: number }[]>();
+  const places = new Map<bigint, { column: number; first: number; end: number; isRaw: boolean }[]>();
   const setIds = new Set(profile.all(COUNTER_SETS).map(({ counterSetId }) => counterSetId));
   for (const counter of profile.all(COUNTERS)) {
-    const { counterSetId, name, unit, description, sampleValueOffset: first, sampleValueCount } = counter;
+    const { counterSetId, flags, name, unit, description, sampleValueOffset: first, sampleValueCount } = counter;
     if (!setIds.has(counterSetId)) continue;
     const known = columns.findIndex((each) => each.name === name);
     const column = known < 0 ? columns.push({ name, unit: COUNTER_UNITS[unit] ?? 'unknown', description }) - 1 : known;
     const ofSet = places.get(counterSetId) ?? [];
     places.set(counterSetId, ofSet);
-    ofSet.push({ column, first, end: first + sampleValueCount });
+    ofSet.push({ column, first, end: first + sampleValueCount, isRaw: (flags & COUNTER_FLAG.raw) !== 0 });
   }
   for (const [sample] of profile.located(COUNTER_SAMPLES)) {
     const { executableId, exportOrdinal, physicalDeviceOrdinal, counterSetId, values } = sample;
     if (executableId === 0n || exportOrdinal === NO_ORDINAL) continue;
     const { counters } = runsOf(runs, physicalDeviceOrdinal, executableId, exportOrdinal);
-    for (const { column, first, end } of places.get(counterSetId) ?? []) {
-      const sum = values.slice(first, end).reduce((total, each) => total + each, 0n);
-      counters[column] = (counters[column] ?? 0) + Number(sum);
+    for (const { column, first, end, isRaw } of places.get(counterSetId) ?? []) {
+      const sum = Number(values.slice(first, end).reduce((total, each) => total + each, 0n));
+      const known = counters[column] ?? 0;
+      counters[column] = isRaw ? known + sum : Math.max(known, sum);
     }
   }
   return columns;

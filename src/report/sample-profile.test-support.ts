@@ -106,7 +106,7 @@ function writeMetadata(record: Record, endNs: bigint): void {
   record('counter-sets', [COUNTER_SETS.encode({ ...set, counterCount: 2, sampleValueCount: 2, name: 'dispatch' })]);
   const counters = ['SQ_WAVES', 'WW_INSTS'].map((name, i) => {
     const place = { counterOrdinal: i, sampleValueOffset: i, sampleValueCount: 1 };
-    return COUNTERS.encode({ ...set, ...place, unit: 1, name, description: `${name} of a dispatch` });
+    return COUNTERS.encode({ ...set, ...place, flags: 1, unit: 1, name, description: `${name} of a dispatch` });
   });
   record('counters', counters);
   const clocks = [START_NS, endNs].map((hostCpuTimestampNs) => {

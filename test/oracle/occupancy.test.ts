@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { wavesPerSimd } from '../../src/codeobject/occupancy.ts';
+import { occupancyOf } from '../../src/codeobject/occupancy.ts';
 
 /** [VGPRs, work-items, LDS bytes] of one kernel each. */
 const KERNELS = [
@@ -58,7 +58,7 @@ for (const processor of PROCESSORS) {
       const remark = remarks[index]!;
       const vgprs = field(remark, 'VGPRs');
       const agprs = field(remark, 'AGPRs');
-      const found = wavesPerSimd({
+      const found = occupancyOf({
         processor,
         // What metadata counts: one register file holds both kinds here.
         vgprs: agprs === 0 ? vgprs : Math.ceil(vgprs / 4) * 4 + agprs,

@@ -110,14 +110,18 @@ test('instructions are counted by class when counters are asked for', async () =
       rows.flatMap(({ type, counter, sum }) => (type === 'counter_group' ? [[counter, sum]] : [])),
     );
   };
-  const { WW_INSTS: all, SQ_WAVES: waves, WW_WORKGROUPS: _, WW_INSTS_MATRIX: _matrix, ...classes } = await sums(file);
+  const { SQ_WAVES: waves, WW_INSTS: all, ...counts } = await sums(file);
   assert.equal(waves, 1);
+  const classes = Object.entries(counts).filter(([name]) => /_INSTS_(?!MATRIX)/.test(name));
   assert.equal(
     all,
-    Object.values(classes).reduce((sum, count) => sum + count, 0),
+    classes.reduce((sum, [, count]) => sum + count, 0),
+    'each instruction is in one class',
   );
-  assert.ok(classes['SQ_INSTS_VALU']! > 0);
-  assert.deepEqual(await sums(FILE), { SQ_WAVES: 1, WW_WORKGROUPS: 1, WW_INSTS: all }, 'what costs nothing');
+  assert.ok(counts['SQ_INSTS_VALU']! > 0 && counts['WW_INSTS_WAIT']! > 0);
+  const { WW_OCCUPANCY: occupancy, ...free } = await sums(FILE);
+  const limits = Object.fromEntries(['VGPRS', 'SGPRS', 'LDS', 'WORKGROUPS'].map((name) => [`WW_OCCUPANCY_${name}`, 8]));
+  assert.deepEqual([occupancy, free], [8, { SQ_WAVES: 1, WW_WORKGROUPS: 1, WW_INSTS: all, ...limits }]);
   const one = await run(`--device_profiling_output=${file}`, mode, '--device_profiling_counter=SQ_WAVES');
   assert.equal(one.status, 0);
   assert.deepEqual(await sums(file), { SQ_WAVES: 1 });
@@ -139,8 +143,8 @@ test('what is wrong is said', async () => {
   bytes.fill(0, 16, 24);
   writeFileSync(cut, bytes.subarray(0, bytes.length - 10));
   await failing(['profile', 'summary', cut], 3, /cut\.ireeprof: record \d+ at 0x[\da-f]+: /);
-  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=device-metrics');
-  assert.deepEqual([refused.status, /profiles have no device-metrics/.test(refused.stderr)], [4, true]);
+  const refused = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=command-region-events');
+  assert.deepEqual([refused.status, /profiles have no command-region-events/.test(refused.stderr)], [4, true]);
   const unknown = await run(`--device_profiling_output=${cut}`, '--device_profiling_mode=dispatches');
   assert.deepEqual([unknown.status, /no family 'dispatches'/.test(unknown.stderr)], [2, true]);
   const fileless = await run('--device_profiling_mode=queue-events');

@@ -21,9 +21,9 @@ const MODES: Readonly<Record<string, ProfileData | 'always' | undefined>> = {
   'instruction-counts': 'instruction-counts',
   [ACCESS_COUNTS]: 'instruction-counts',
   'executable-traces': 'executable-traces',
-  'device-metrics': undefined,
+  'device-metrics': 'device-metrics',
+  'counter-ranges': 'counter-ranges',
   'command-region-events': undefined,
-  'counter-ranges': undefined,
 };
 
 /** `verbs`: what descriptions begin with, where not all verbs of a command take the options. */
@@ -51,11 +51,12 @@ const profileFileOptions = (verbs: string, families: string) =>
       kind: 'list',
       placeholder: 'NAME',
       aliases: ['device_profiling_counter'],
-      description: `${verbs}a counter of --device-profiling-mode=counters; without any, all`,
+      description: `${verbs}a counter of counters and counter-ranges; without any, all`,
     },
   }) as const;
 
-const KERNEL_FAMILIES = 'dispatch-events, counters, instruction-counts, access-counts, executable-traces';
+const KERNEL_FAMILIES =
+  'dispatch-events, counters, counter-ranges, device-metrics, instruction-counts, access-counts, executable-traces';
 
 /** `verbs` as above. */
 export const deviceProfilingOptions = (verbs = '') =>
@@ -141,7 +142,7 @@ export async function withProfile<T>(
 export function countedBy(options: ProfileFileOptions): CountedDetails {
   const data = familiesOf(options['device-profiling-mode']) ?? [];
   return {
-    countsInstructions: data.includes('counters'),
+    countsInstructions: data.includes('counters') || data.includes('counter-ranges'),
     countsEachInstruction: data.includes('instruction-counts'),
     tracesWaves: data.includes('executable-traces'),
     countsEachAccess: namesOf(options['device-profiling-mode']).includes(ACCESS_COUNTS),

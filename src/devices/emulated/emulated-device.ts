@@ -63,6 +63,10 @@ class EmulatedMemory implements DeviceMemory {
     this.#lifetime = lifetime;
   }
 
+  get usedBytes(): number {
+    return this.#emulator.memory.usage.bytes;
+  }
+
   allocate(sizeBytes: number, options: AllocateOptions = {}): bigint {
     this.#lifetime.expect();
     const { memory } = this.#emulator;

@@ -1,16 +1,15 @@
 /** GPUs that the `amdgpu` driver can open: emulated ones, or those of a machine. */
 import type { Decompress } from '../../codeobject/compressed-bundle.ts';
+import type { Occupancy } from '../../codeobject/occupancy.ts';
 import type { Device } from '../../device/device.ts';
 import type { DispatchStatistics } from '../../device/statistics.ts';
+import type { CounterInfo } from '../backend/backend.ts';
 import type { InstructionText } from '../executables/executable.ts';
 
 /** Something that a GPU counts of each dispatch. */
-export interface DispatchCounter {
-  readonly name: string;
-  /** The unit of the GPU that it is of: what its name begins with. */
-  readonly block: string;
-  readonly description: string;
-  readonly count: (statistics: DispatchStatistics) => number;
+export interface DispatchCounter extends CounterInfo {
+  /** `occupancy`: of the kernel in this dispatch, where it is known. */
+  readonly count: (statistics: DispatchStatistics, occupancy: Occupancy | undefined) => number;
 }
 
 /** Reads single instructions of code for a GPU. */

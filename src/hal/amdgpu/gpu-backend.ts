@@ -213,6 +213,10 @@ export class GpuBackend implements DeviceBackend {
     return this.#gpus[deviceOrdinal]!.device.clock();
   }
 
+  usedMemoryBytes(deviceOrdinal: number): number | undefined {
+    return this.#gpus[deviceOrdinal]!.device.memory.usedBytes;
+  }
+
   progress(): AdvanceResult {
     if (!this.#queues.some(({ isBusy }) => isBusy)) return 'idle';
     const { now } = this.#options;

@@ -1,5 +1,5 @@
 /** Tells of the kernels of a queue that have ended: when they ran, and what was counted of them. */
-import type { FinishedPacket } from '../../hsa/queues/packet-processor.ts';
+import { type FinishedPacket, occupancyIn } from '../../hsa/queues/packet-processor.ts';
 import type { DispatchedKernel, DispatchTimes } from '../backend/backend.ts';
 import type { OperationInfo } from '../core/status.ts';
 import type { DispatchCounter } from './agents.ts';
@@ -20,12 +20,13 @@ export class KernelMeter {
   }
 
   /** A packet is over; what is no kernel does not count. */
-  packetEnded({ completionSignal, dispatch }: FinishedPacket): void {
+  packetEnded({ completionSignal, dispatch, ...packet }: FinishedPacket): void {
     if (this.tell === undefined || dispatch === undefined) return;
+    const occupancy = occupancyIn(packet);
     const { statistics } = dispatch;
     const { waves: waveCount, pcCounts: byPc, trace } = statistics;
     this.#counts.set(completionSignal, {
-      counts: this.#counters.map(({ count }) => count(statistics)),
+      counts: this.#counters.map(({ count }) => count(statistics, occupancy)),
       ...(byPc !== undefined && { instructions: { waveCount, byPc } }),
       ...(trace !== undefined && { trace }),
     });

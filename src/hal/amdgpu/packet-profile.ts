@@ -4,14 +4,16 @@
  */
 import { matchesGlob } from '../../base/glob.ts';
 import type { Device } from '../../device/device.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
 import type { Executable } from '../../hsa/executables/executable.ts';
 import type { Agent } from '../../hsa/objects/agent.ts';
-import type { FinishedPacket } from '../../hsa/queues/packet-processor.ts';
+import { type FinishedPacket, occupancyIn } from '../../hsa/queues/packet-processor.ts';
 import type { LaunchObserver } from '../../hsa/runtime/launch-observer.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
 import type { CounterInfo, DispatchTimes } from '../backend/backend.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import type { ClockSample, DeviceDescription } from '../devices/device-description.ts';
+import { DeviceSamples, isRangeCounter } from '../devices/device-samples.ts';
 import { InstructionTally } from '../devices/instruction-tally.ts';
 import {
   chosenCounters,
@@ -26,7 +28,7 @@ import { AmdgpuCode } from './code.ts';
 
 /** As `ProfileSink`, at once. */
 export interface PacketSink {
-  begin(device: DeviceDescription, counters: readonly CounterInfo[]): void;
+  begin(device: DeviceDescription, counters: readonly CounterInfo[], data: readonly ProfileData[]): void;
   write(chunk: ProfileChunk): void;
   end(): void;
 }
@@ -54,6 +56,8 @@ export interface PacketProfileOptions {
 const PACKET_DATA = [
   'dispatch-events',
   'counters',
+  'counter-ranges',
+  'device-metrics',
   'instruction-counts',
   'executable-traces',
 ] as const satisfies readonly ProfileData[];
@@ -67,6 +71,7 @@ export class PacketProfile implements LaunchObserver {
   readonly #data: readonly ProfileData[];
   readonly #counterIndices: readonly number[];
   readonly #instructions = new InstructionTally();
+  readonly #samples: DeviceSamples;
   /** By the names of kernels. */
   readonly #exports = new Map<string, ExecutableExport>();
   #events: ProfileEvent[] = [];
@@ -87,13 +92,18 @@ export class PacketProfile implements LaunchObserver {
       });
     }
     this.#data = data ?? PACKET_DATA.filter(has);
-    this.#counterIndices = this.#data.includes('counters') ? chosenCounters({ counters }, counterNames) : [];
-    if (counterNames !== undefined && !this.#data.includes('counters'))
-      throw invalidArgument('counters without counters');
-    sink.begin(
-      describe(device),
-      this.#counterIndices.map((index) => counters[index]!),
-    );
+    const isRanged = this.#data.includes('counter-ranges');
+    const isCounted = isRanged || this.#data.includes('counters');
+    this.#counterIndices = isCounted ? chosenCounters({ counters }, counterNames) : [];
+    if (counterNames !== undefined && !isCounted) throw invalidArgument('counters without counters');
+    this.#samples = new DeviceSamples({
+      isRanged,
+      isMetered: this.#data.includes('device-metrics'),
+      counterIndices: this.#counterIndices.filter((index) => isRangeCounter(counters[index]!)),
+      memoryOf: () => ({ usedBytes: device.memory.usedBytes, sizeBytes: device.properties.memorySizeBytes }),
+    });
+    const chosen = this.#counterIndices.map((index) => counters[index]!);
+    sink.begin(describe(device), chosen, this.#data);
     this.#clock = () => {
       const hostBeforeMs = now();
       return { deviceTicks: device.clock(), hostBeforeMs, hostAfterMs: now() };
@@ -114,10 +124,10 @@ export class PacketProfile implements LaunchObserver {
     // What a kernel did is known when it is over.
   }
 
-  onPacket({ dispatch, kernel, gridSize, workgroupSize }: FinishedPacket): void {
+  onPacket(packet: FinishedPacket): void {
+    const { dispatch, kernel, gridSize, workgroupSize } = packet;
     const entry = kernel === undefined ? undefined : this.#exports.get(kernel);
     if (dispatch === undefined || entry === undefined) return;
-    if (!matchesGlob(entry.name, this.#options.kernels ?? '*')) return;
     const { statistics, startTicks, endTicks } = dispatch;
     const { waves: waveCount, pcCounts: byPc, trace } = statistics;
     const times: DispatchTimes = {
@@ -125,18 +135,27 @@ export class PacketProfile implements LaunchObserver {
       deviceOrdinal: 0,
       kernel: { entry, groups: groupsOf(gridSize, workgroupSize), workgroupSize },
       ...{ startTicks, endTicks },
+      ...(this.#counterIndices.length > 0 && { counts: this.#counts(packet, statistics) }),
       ...(byPc !== undefined && { instructions: { waveCount, byPc } }),
       ...(trace !== undefined && { trace }),
     };
+    this.#samples.add(times);
+    if (!matchesGlob(entry.name, this.#options.kernels ?? '*')) return;
     if (this.#data.includes('dispatch-events')) this.#events.push({ data: 'dispatch-events', ...times });
     if (this.#data.includes('instruction-counts')) this.#instructions.add(times);
     const traced = this.#data.includes('executable-traces') ? tracedKernel(times) : undefined;
     if (traced !== undefined) this.#events.push({ data: 'executable-traces', ...traced });
     if (this.#data.includes('counters')) {
-      const counts = this.#counterIndices.map((index) => this.#options.counters[index]!.count(statistics));
+      const counts = this.#counterIndices.map((index) => times.counts![index]!);
       this.#events.push({ data: 'counters', ...times, counts });
     }
     if (this.#events.length >= MAX_EVENTS) this.flush();
+  }
+
+  /** Of all counters. */
+  #counts(packet: FinishedPacket, statistics: DispatchStatistics): number[] {
+    const occupancy = occupancyIn(packet);
+    return this.#options.counters.map(({ count }) => count(statistics, occupancy));
   }
 
   onFinished(): void {
@@ -147,9 +166,10 @@ export class PacketProfile implements LaunchObserver {
   /** Writes what there is: counts of instructions are read beside their code, which must still be there. */
   flush(): void {
     const kernels = this.#instructions.take().map((kernel) => ({ data: 'instruction-counts', ...kernel }) as const);
-    const events = [...this.#events, ...kernels];
+    const clocks = [this.#clock()];
+    const events = [...this.#events, ...kernels, ...this.#samples.take(clocks)];
     this.#events = [];
-    this.#options.sink.write({ events, droppedCount: 0, dropped: {}, clocks: [this.#clock()] });
+    this.#options.sink.write({ events, droppedCount: 0, dropped: {}, clocks });
     for (const { entry } of kernels) entry.executable.release();
   }
 }

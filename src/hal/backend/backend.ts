@@ -63,6 +63,10 @@ export interface CounterInfo {
   readonly name: string;
   readonly block: string;
   readonly description: string;
+  /** Default `count`. */
+  readonly unit?: 'count' | 'cycles' | 'bytes';
+  /** What it counts of several dispatches cannot be added up. Default false. */
+  readonly isLevel?: boolean;
 }
 
 export interface DispatchedKernel {
@@ -99,6 +103,8 @@ export interface DeviceBackend extends StorageSource, Disposable {
   readonly countsInstructions?: boolean;
   /** Whether it traces the waves of a dispatch that is measured. */
   readonly tracesWaves?: boolean;
+  /** Bytes of memory of a physical device that are allocated; absent where it does not tell. */
+  usedMemoryBytes?(deviceOrdinal: number): number | undefined;
   /** Lets commands run for a few milliseconds. */
   progress(): AdvanceResult;
 }

@@ -306,6 +306,10 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
       counters: this.#backend.counters ?? [],
       countsInstructions: this.#backend.countsInstructions ?? false,
       tracesWaves: this.#backend.tracesWaves ?? false,
+      memoryOf: (ordinal) => ({
+        usedBytes: this.#backend.usedMemoryBytes?.(ordinal),
+        sizeBytes: this.physicalDevices[ordinal]!.memorySizeBytes,
+      }),
       measureDispatches: this.#backend.measureDispatches?.bind(this.#backend),
       forget: () => {
         this.#isProfiled = false;

@@ -12,6 +12,7 @@ import type { PlacedCodeObject } from '../executables/executable.ts';
 import type { MemoryEvent } from '../memory/allocator.ts';
 import type { OperationRequest, QueueEvent } from '../queues/scheduler.ts';
 import type { ClockSample, DeviceDescription } from './device-description.ts';
+import { type DeviceSample, DeviceSamples, isRangeCounter, type MemoryUse } from './device-samples.ts';
 import { type CountedKernel, InstructionTally } from './instruction-tally.ts';
 
 /** What a session is told of; names are IREE's. */
@@ -22,6 +23,8 @@ export const PROFILE_DATA = [
   'dispatch-events',
   'memory-events',
   'counters',
+  'counter-ranges',
+  'device-metrics',
   'instruction-counts',
   'executable-traces',
 ] as const;
@@ -62,7 +65,7 @@ export interface HostExecution {
  * run, both by times of the device's clock; `memory-events`: memory that comes and goes;
  * `counters`: what the device counted of a kernel; `instruction-counts`: what it counted of the instructions
  * of a kernel, in all dispatches since the last flush; `executable-traces`: what the waves of a kernel
- * executed, in order.
+ * executed, in order; `counter-ranges` and `device-metrics`: see `DeviceSample`.
  */
 export type ProfileEvent =
   | ({ readonly data: 'queue-events' } & QueueEvent)
@@ -71,6 +74,7 @@ export type ProfileEvent =
   | ({ readonly data: 'device-queue-events' } & OperationTimes)
   | ({ readonly data: 'dispatch-events' } & DispatchTimes)
   | ({ readonly data: 'counters' } & CountedDispatch)
+  | DeviceSample
   | ({ readonly data: 'instruction-counts' } & CountedKernel)
   | ({ readonly data: 'executable-traces' } & TracedKernel);
 
@@ -85,8 +89,15 @@ export interface ProfileChunk {
 
 /** Where a session goes. What it throws is thrown by whoever flushes; the chunk is kept, and comes again. */
 export interface ProfileSink {
-  /** Before anything else. `counters`: what `counts` of events of `counters` are. */
-  begin?(device: DeviceDescription, counters: readonly CounterInfo[]): void | Promise<void>;
+  /**
+   * Before anything else. `counters`: what `counts` of events of `counters` are, and without levels those of
+   * `counter-ranges`; `data`: what is told of.
+   */
+  begin?(
+    device: DeviceDescription,
+    counters: readonly CounterInfo[],
+    data: readonly ProfileData[],
+  ): void | Promise<void>;
   write(chunk: ProfileChunk): void | Promise<void>;
   /** At once when the first event since the last chunk is dropped; it must not throw, nor submit anything. */
   dropped?(): void;
@@ -109,7 +120,7 @@ export interface ProfileOptions {
   readonly filter?: ProfileFilter;
   /** Default: all that the device has. */
   readonly data?: readonly ProfileData[];
-  /** Names of `counters`. Default: all. */
+  /** Names of `counters` and of `counter-ranges`. Default: all. */
   readonly counters?: readonly string[];
   /** Events that are kept between two flushes. Default 65,536. */
   readonly capacity?: number;
@@ -130,6 +141,7 @@ export interface ProfiledDevice {
   readonly counters: readonly CounterInfo[];
   readonly countsInstructions: boolean;
   readonly tracesWaves: boolean;
+  memoryOf(deviceOrdinal: number): MemoryUse;
   /** Absent where nobody measures. */
   readonly measureDispatches: ((tell: ((times: DispatchTimes) => void) | undefined) => void) | undefined;
   /** The session is over. */
@@ -142,13 +154,17 @@ const MEASURED: readonly ProfileData[] = [
   'device-queue-events',
   'dispatch-events',
   'counters',
+  'counter-ranges',
+  'device-metrics',
   'instruction-counts',
   'executable-traces',
 ];
+const COUNTED: readonly ProfileData[] = ['counters', 'counter-ranges'];
 
 /** Why there is none of some data. */
 const LACKS: Readonly<Partial<Record<ProfileData, string>>> = {
   counters: 'counts nothing of kernels',
+  'counter-ranges': 'counts nothing of kernels',
   'instruction-counts': 'was not opened to count each instruction',
   'executable-traces': 'was not opened to trace waves',
 };
@@ -184,6 +200,7 @@ export class ProfileSession implements AsyncDisposable {
   /** What the host is to run, and when it began. */
   readonly #hostWork = new Map<OperationInfo, { readonly request: OperationRequest; startMs?: number }>();
   readonly #instructions = new InstructionTally();
+  readonly #samples: DeviceSamples;
   #events: ProfileEvent[] = [];
   #dropped: Partial<Record<ProfileData, number>> = {};
   /** What the sink has not taken, oldest first. */
@@ -201,12 +218,19 @@ export class ProfileSession implements AsyncDisposable {
     const counts = (data: ProfileData) => {
       if (data === 'instruction-counts') return device.countsInstructions;
       if (data === 'executable-traces') return device.tracesWaves;
-      return data !== 'counters' || device.counters.length > 0;
+      return !COUNTED.includes(data) || device.counters.length > 0;
     };
     const has = (data: ProfileData) => (isMeasured || !MEASURED.includes(data)) && counts(data);
     this.data = data ?? PROFILE_DATA.filter(has);
-    this.#counterIndices = this.data.includes('counters') ? chosenCounters(device, options.counters) : [];
+    const isCounted = COUNTED.some((each) => this.data.includes(each));
+    this.#counterIndices = isCounted ? chosenCounters(device, options.counters) : [];
     this.counters = this.#counterIndices.map((index) => device.counters[index]!);
+    this.#samples = new DeviceSamples({
+      isRanged: this.data.includes('counter-ranges'),
+      isMetered: this.data.includes('device-metrics'),
+      counterIndices: this.#counterIndices.filter((index) => isRangeCounter(device.counters[index]!)),
+      memoryOf: (deviceOrdinal) => device.memoryOf(deviceOrdinal),
+    });
     if (!Number.isSafeInteger(capacity) || capacity < 1) throw invalidArgument(`a session of ${capacity} events`);
     for (const data of this.data) {
       if (!PROFILE_DATA.includes(data)) throw invalidArgument(`there are no '${data}'`);
@@ -225,7 +249,7 @@ export class ProfileSession implements AsyncDisposable {
   static async begin(device: ProfiledDevice, options: ProfileOptions): Promise<ProfileSession> {
     const session = new ProfileSession(device, options);
     session.#expectIdle('begins');
-    await options.sink.begin?.(device.describe(), session.counters);
+    await options.sink.begin?.(device.describe(), session.counters, session.data);
     device.observe((event) => session.#observe(event));
     if (session.#measures) device.measureDispatches!((times) => session.#measured(times));
     if (session.data.includes('memory-events')) {
@@ -276,6 +300,7 @@ export class ProfileSession implements AsyncDisposable {
 
   #measured(times: DispatchTimes): void {
     if (this.data.includes('device-queue-events')) this.#extend(times);
+    this.#samples.add(times);
     if (!this.#isChosen(times)) return;
     if (this.data.includes('dispatch-events')) this.#add({ data: 'dispatch-events', ...times });
     if (this.data.includes('instruction-counts')) this.#instructions.add(times);
@@ -326,11 +351,11 @@ export class ProfileSession implements AsyncDisposable {
   async flush(): Promise<void> {
     if (this.#chunk !== undefined) await this.#write(this.#chunk);
     const kernels = this.#instructions.take().map((kernel) => ({ data: 'instruction-counts', ...kernel }) as const);
-    const [events, dropped] = [[...this.#events, ...kernels], this.#dropped];
+    const clocks = this.#device.isClosed ? [] : this.#device.clocks();
+    const [events, dropped] = [[...this.#events, ...kernels, ...this.#samples.take(clocks)], this.#dropped];
     this.#events = [];
     this.#dropped = {};
     const droppedCount = Object.values(dropped).reduce((sum, count) => sum + count, 0);
-    const clocks = this.#device.isClosed ? [] : this.#device.clocks();
     await this.#write({ events, droppedCount, dropped, clocks });
   }
 

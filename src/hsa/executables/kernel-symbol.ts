@@ -8,7 +8,7 @@ import {
   wavefrontSize,
 } from '../../codeobject/kernel-descriptor.ts';
 import type { KernelMetadata } from '../../codeobject/metadata.ts';
-import { maxWorkgroupSizeByVgprs } from '../../codeobject/occupancy.ts';
+import { maxWorkgroupSizeByVgprs, type Occupancy, occupancyOf } from '../../codeobject/occupancy.ts';
 import type { LaunchableKernel } from '../../launch/launchable-kernel.ts';
 import { grantedPrivateBytes } from '../../launch/private-memory.ts';
 import type { CallGraph, CodeNeeds } from '../../lift/call-graph.ts';
@@ -83,6 +83,21 @@ export class KernelSymbol extends LoadedSymbol implements ResidentKernel, Launch
 
   privateBytesFor(packetBytes: number): number {
     return grantedPrivateBytes(this, packetBytes);
+  }
+
+  /** By its metadata or, where that is silent, by its descriptor; VGPRs of both kinds that share a file. */
+  get registerCounts(): { readonly vgprs: number; readonly sgprs: number } {
+    const { descriptor, metadata } = this.#kernel;
+    return {
+      vgprs: metadata?.vgprCount ?? vectorRegisterCount(descriptor),
+      sgprs: metadata?.sgprCount ?? scalarRegisterCount(descriptor),
+    };
+  }
+
+  occupancy(workgroupSize: number, ldsSizeBytes: number): Occupancy | undefined {
+    const { wavefrontSize, registerCounts } = this;
+    const processor = this.agent.name;
+    return occupancyOf({ ...registerCounts, processor, wavefrontSize, workgroupSize, ldsSizeBytes });
   }
 
   /**

@@ -2,6 +2,7 @@
  * What an agent knows of the code that frozen executables have on it: what its packets and its faults need.
  */
 import type { SourceLine } from '../../codeobject/line-table.ts';
+import type { Occupancy } from '../../codeobject/occupancy.ts';
 
 export interface ResidentKernel {
   /** Ends in `.kd`. */
@@ -13,6 +14,8 @@ export interface ResidentKernel {
    * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called.
    */
   privateBytesFor(packetBytes: number): number;
+  /** For workgroups of so many work-items and bytes of LDS; undefined where that is not known. */
+  occupancy(workgroupSize: number, ldsSizeBytes: number): Occupancy | undefined;
 }
 
 export interface ResidentCode {

@@ -13,6 +13,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
+import type { Occupancy } from '../../codeobject/occupancy.ts';
 import type { Device } from '../../device/device.ts';
 import type { Fault } from '../../device/fault.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
@@ -56,6 +57,19 @@ export interface FinishedPacket {
   /** In work-items; 0 for a barrier packet. */
   readonly gridSize: Extent;
   readonly workgroupSize: Extent;
+  /** Of a workgroup; 0 for a barrier packet. */
+  readonly ldsSizeBytes: number;
+  /** What `kernel` is the name of. */
+  readonly resident: ResidentKernel | undefined;
+}
+
+/** Of the kernel of a packet; undefined where that is not known. */
+export function occupancyIn({
+  resident,
+  workgroupSize: [x, y, z],
+  ldsSizeBytes,
+}: Pick<FinishedPacket, 'resident' | 'workgroupSize' | 'ldsSizeBytes'>): Occupancy | undefined {
+  return resident?.occupancy(x * y * z, ldsSizeBytes);
 }
 
 const NO_EXTENT: Extent = [0, 0, 0];
@@ -96,6 +110,7 @@ interface StartedPacket {
   readonly dispatch: Dispatch | undefined;
   readonly packet?: KernelDispatchPacket<GuestAddress>;
   readonly kernel?: string | undefined;
+  readonly resident?: ResidentKernel | undefined;
   /** The private memory that a work-item of the kernel got, for the hint of a fault in the stack. */
   readonly privateSizeBytes?: number;
   complete: boolean;
@@ -216,10 +231,11 @@ export class PacketProcessor implements PacketConsumer {
     }
   }
 
-  #finish({ packet, kernel, dispatch, index: packetIndex, completionSignal }: StartedPacket): void {
+  #finish({ packet, kernel, resident, dispatch, index: packetIndex, completionSignal }: StartedPacket): void {
     if (dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
-    const { gridSize = NO_EXTENT, workgroupSize = NO_EXTENT } = packet ?? {};
-    this.#listener.onPacket?.({ packetIndex, completionSignal, dispatch, kernel, gridSize, workgroupSize });
+    const { gridSize = NO_EXTENT, workgroupSize = NO_EXTENT, groupSegmentSizeBytes: ldsSizeBytes = 0 } = packet ?? {};
+    const of = { packetIndex, completionSignal, dispatch, kernel, resident };
+    this.#listener.onPacket?.({ ...of, gridSize, workgroupSize, ldsSizeBytes });
   }
 
   #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {
@@ -278,7 +294,8 @@ export class PacketProcessor implements PacketConsumer {
       const dispatch = this.#dispatch(packet, slot);
       const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
       const name = kernel && kernelName(kernel);
-      return { index, completionSignal, dispatch, packet, kernel: name, privateSizeBytes, complete: false };
+      const of = { kernel: name, resident: kernel, privateSizeBytes };
+      return { index, completionSignal, dispatch, packet, ...of, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
       const { dependencies, completionSignal } = decodeBarrier(bytes);

@@ -7,7 +7,7 @@ import {
   scalarRegisterCount,
   vectorRegisterCount,
 } from '../../codeobject/kernel-descriptor.ts';
-import { maxWorkgroupSizeByVgprs, wavesPerSimd } from '../../codeobject/occupancy.ts';
+import { maxWorkgroupSizeByVgprs, occupancyOf } from '../../codeobject/occupancy.ts';
 import type { RegisterFile } from '../../ir/effects.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
@@ -60,7 +60,7 @@ export function launchedWith({ target: { processor } }: CodeObject, { descriptor
   const behind = hasAccumulators ? granted.accumulator : 0;
   const occupancy = (vector: number, scalar: number, accumulator = behind) => {
     const vgprs = Math.max(total, alignUp(vector, ACCUMULATOR_GRANULE) + Math.max(behind, accumulator));
-    return wavesPerSimd({ processor, vgprs, sgprs: scalar + specials, ...shape });
+    return occupancyOf({ processor, vgprs, sgprs: scalar + specials, ...shape })?.waves;
   };
   const before = occupancy(granted.vector, granted.scalar);
   const keeps = (vector: number, scalar: number): boolean =>

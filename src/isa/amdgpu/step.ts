@@ -9,7 +9,7 @@ import { effectsOf } from './effects/effects.ts';
 import { meaningOf } from './effects/meaning.ts';
 import type { Decoder } from './encoding/decode.ts';
 import { type Instruction, type Operand, wordsOf } from './encoding/instruction.ts';
-import { INSTRUCTION_CLASSES, instructionClass } from './encoding/instruction-class.ts';
+import { COUNTED_CLASSES, countedClass } from './encoding/instruction-class.ts';
 import { apertureBound, isAperture, SCALAR_REGISTER_COUNT, VECTOR_REGISTER_COUNT } from './encoding/registers.ts';
 import type { Row } from './encoding/row.ts';
 import { modifierKey } from './modifier-key.ts';
@@ -182,7 +182,8 @@ export class AmdgpuStep implements Step {
   }
 
   get classIndex(): number {
-    return INSTRUCTION_CLASSES.indexOf(instructionClass(this.instruction.row));
+    const isAtomic = this.effects.memory.some(({ access }) => access === 'atomic');
+    return COUNTED_CLASSES.indexOf(countedClass(this.instruction.row, isAtomic));
   }
 
   /** Steps of one encoding share their effects. */

@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { createHal } from '../../hal-drivers/index.ts';
 import { BundleWriter } from '../format/bundle.ts';
 import { CLOCK_CORRELATIONS, DEVICES, DISPATCH_EVENTS, EXECUTABLE_EXPORTS, QUEUES } from '../format/records.ts';
 import { Profile } from '../profile.ts';
+import { kernelImage, MemoryTarget } from '../profile-rig.test-support.ts';
+import { ProfileFileSink } from '../session-file.ts';
 import { perfettoTrace } from './perfetto.ts';
 import { ProtobufMessage } from './protobuf.ts';
 
@@ -125,4 +128,37 @@ test('kernels that overlap lie in lanes, in nanoseconds; what has no time is cou
     [3000n, 1n, 'dispatch', 'vadd'],
     [3500n, 2n, 'dispatch', undefined],
   ]);
+});
+
+test('counters of ranges and metrics of devices are tracks of the device', async () => {
+  await using hal = createHal({ clock: 'counted' });
+  const device = await hal.open('amdgpu?target=gfx90a');
+  const code = device.load(kernelImage('nothing', 's_nop 0'));
+  const target = new MemoryTarget();
+  const data = ['counter-ranges', 'device-metrics'] as const;
+  const session = await device.profile({ sink: new ProfileFileSink(target), data, counters: ['SQ_WAVES', 'WW_INSTS'] });
+  for (const groups of [3, 2]) {
+    await device.queue().dispatch({ entry: code.lookup('nothing'), groups, workgroupSize: 64 });
+    await session.flush();
+  }
+  await session.end();
+  const { bytes, skippedCount } = perfettoTrace(Profile.read(target.bytes));
+  assert.equal(skippedCount, 0);
+  const packets = messages(parse(bytes), 1);
+  const tracks = packets.flatMap((packet) => messages(packet, 60));
+  const values = (name: string): unknown[] => {
+    const uuid = tracks.find((track) => textOf(track, 2) === name)!.get(1)![0];
+    const events = packets.flatMap((packet) => messages(packet, 11)).filter((event) => event.get(11)![0] === uuid);
+    return events.map((event) => event.get(30)![0]);
+  };
+  // The last range has no kernels; s_endpgm is the second instruction.
+  assert.deepEqual(
+    [values('SQ_WAVES'), values('WW_INSTS')],
+    [
+      [3n, 2n, 0n],
+      [6n, 4n, 0n],
+    ],
+  );
+  assert.deepEqual(values('memory.local.total'), new Array(4).fill(2n ** 28n));
+  assert.equal(values('activity.compute').length, 3);
 });

@@ -39,7 +39,15 @@ interface LaneFamily {
 }
 
 /** Ranks among the tracks of a queue. */
-const RANKS = { queueEvents: 0, dispatch: 1000, deviceQueue: 2000, hostExecution: 3000, memory: 4000, bytes: 5000 };
+const RANKS = {
+  queueEvents: 0,
+  dispatch: 1000,
+  deviceQueue: 2000,
+  hostExecution: 3000,
+  memory: 4000,
+  bytes: 5000,
+  values: 6000,
+};
 
 class TraceWriter {
   readonly #trace = new ProtobufMessage();
@@ -110,6 +118,8 @@ class TraceBuilder {
   /** By what they go from and to. */
   readonly #flows = new Map<string, bigint[]>();
   readonly #openBytes = new Map<bigint, bigint>();
+  /** Of each counter set: names, and where samples have their values. */
+  readonly #counters = new Map<bigint, { readonly name: string; readonly value: number }[]>();
   #skippedCount = 0;
 
   constructor(rows: readonly Row[]) {
@@ -148,7 +158,50 @@ class TraceBuilder {
       case 'memory_event':
         this.#memoryEvent(row);
         break;
+      case 'counter':
+        this.#counter(row);
+        break;
+      case 'counter_sample':
+        if (row['scope'] === 'device_time_range') this.#counterRange(row);
+        break;
+      case 'device_metric_sample':
+        this.#metrics(row);
+        break;
     }
+  }
+
+  #counter(row: Row): void {
+    const set = numberOf(row['counter_set_id']);
+    const places = this.#counters.get(set) ?? [];
+    this.#counters.set(set, places);
+    places.push({ name: String(row['name']), value: Number(numberOf(row['sample_value_offset'])) });
+  }
+
+  /** What was counted in a range of time stands from its begin on, until the next one begins. */
+  #counterRange(row: Row): void {
+    if (row['derived_time_available'] !== true || !Array.isArray(row['values'])) {
+      this.#skippedCount++;
+      return;
+    }
+    const values: readonly ReportCell[] = row['values'];
+    for (const { name, value } of this.#counters.get(numberOf(row['counter_set_id'])) ?? []) {
+      this.#value(row, name, numberOf(row['start_driver_host_cpu_time_ns']), numberOf(values[value]));
+    }
+  }
+
+  #metrics(row: Row): void {
+    if (!Array.isArray(row['values'])) return;
+    const values: readonly Row[] = row['values'];
+    for (const { name, value } of values) {
+      this.#value(row, String(name), numberOf(row['host_time_begin_ns']), numberOf(value));
+    }
+  }
+
+  /** A value of a device from a time on. */
+  #value(row: Row, name: string, timeNs: bigint, value: bigint): void {
+    const parent = this.#device(row);
+    const track = this.#writer.track(`${name} ${parent}`, name, { parent, rank: RANKS.values, isCounter: true });
+    this.#writer.event(timeNs, track, 'counter', (event) => event.varint(EVENT.counterValue, value));
   }
 
   finish(): PerfettoTrace {

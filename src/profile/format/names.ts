@@ -66,6 +66,8 @@ export const ENDPOINTS = numbered([
   'host_execution_event',
 ]);
 
+/** By their numbers. */
+export const COUNTER_UNITS: readonly string[] = ['none', 'count', 'cycles', 'bytes'];
 export const COUNTER_SCOPES = numbered(['none', 'dispatch', 'command_operation', 'device_time_range'], 0);
 export const DEVICE_CLASSES = { ...numbered(['none', 'cpu', 'gpu', 'npu'], 0), 2147483647: 'other' };
 /** The last one is our own. */

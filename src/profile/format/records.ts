@@ -330,8 +330,11 @@ export const COUNTER_SETS = new RecordLayout('counter-sets', 'counter_set', 32, 
   name: text(28),
 });
 
+/** `raw`: as the hardware counts, so that samples may be added up. */
+export const COUNTER_FLAG = { raw: 1 } as const;
+
 export const COUNTERS = new RecordLayout('counters', 'counter', 48, {
-  /** Bit 0: as the hardware counts. */
+  /** `COUNTER_FLAG`. */
   flags: u32(4),
   /** 1 counts, 2 cycles, 3 bytes. */
   unit: u32(8),

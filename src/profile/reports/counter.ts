@@ -2,7 +2,7 @@
 
 import { WavewrightError } from '../../base/errors.ts';
 import { matchesGlob } from '../../base/glob.ts';
-import { COUNTER_SCOPES } from '../format/names.ts';
+import { COUNTER_SCOPES, COUNTER_UNITS } from '../format/names.ts';
 import { NO_ORDINAL, type RecordOf } from '../format/record-layout.ts';
 import { COUNTER_SAMPLE_FLAG, COUNTER_SAMPLES, COUNTER_SETS, COUNTERS } from '../format/records.ts';
 import { areValidTicks, type Profile } from '../profile.ts';
@@ -19,9 +19,6 @@ export const COUNTER_COLUMNS: Columns = {
 type Sample = RecordOf<typeof COUNTER_SAMPLES>;
 type CounterSet = RecordOf<typeof COUNTER_SETS>;
 type Counter = RecordOf<typeof COUNTERS>;
-
-/** By their numbers. */
-export const COUNTER_UNITS: readonly string[] = ['none', 'count', 'cycles', 'bytes'];
 
 /** A value of a sample: that of one counter, which may have several parts. */
 interface CountedValue {

@@ -329,6 +329,6 @@ function instructionHints(kernel: KernelInstructions): Hint[] {
 }
 
 /** What scalar instructions and branches do, they do once for all lanes. */
-const SCALAR = new Set(['salu', 'smem', 'branch', 'message', 'other']);
+const SCALAR = new Set(['salu', 'smem', 'branch', 'message', 'wait', 'barrier', 'other']);
 const isVector = ({ className }: CountedInstruction): boolean => !SCALAR.has(className);
 const percent = (part: number): string => `${rounded(100 * part, 1)} %`;

@@ -1,7 +1,7 @@
 /** AMDGPU machine code, as the emulator runs it. */
 import type { FrontEnd, StepReader, WaveStart } from '../../../emulator/code/front-end.ts';
 import type { Memories } from '../../../emulator/machine/memory.ts';
-import { INSTRUCTION_CLASSES } from '../../../isa/amdgpu/encoding/instruction-class.ts';
+import { COUNTED_CLASSES } from '../../../isa/amdgpu/encoding/instruction-class.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../../isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../../../isa/amdgpu/encoding/targets.ts';
 import { MODE_KEY_BITS, MODE_REFUSED_BITS } from '../../../isa/amdgpu/semantics/mode.ts';
@@ -10,7 +10,7 @@ import { type AmdgpuLaunch, writeInitialRegisters } from './initial-registers.ts
 
 export class AmdgpuFrontEnd implements FrontEnd {
   readonly target: Target;
-  readonly classes = INSTRUCTION_CLASSES;
+  readonly classes = COUNTED_CLASSES;
   readonly modeKeyBits = MODE_KEY_BITS;
   readonly modeRefusedBits = MODE_REFUSED_BITS;
   readonly sharedApertureHi = SHARED_APERTURE_HI;

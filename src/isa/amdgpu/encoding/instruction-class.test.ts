@@ -16,7 +16,9 @@ test('every class has instructions, and names agree with it where they say what 
     [/^s_sendmsg/, 'message'],
     [/^s_(load|buffer_load|dcache|memtime)/, 'smem'],
     [/^s_(add|mul|mov|cmp|getreg|setreg)/, 'salu'],
-    [/^s_(nop|waitcnt|barrier|endpgm|sleep)/, 'other'],
+    [/^s_(waitcnt(?!_depctr)|wait_(?!alu|event))/, 'wait'],
+    [/^s_barrier(_wait)?$/, 'barrier'],
+    [/^s_(nop|endpgm|sleep)/, 'other'],
     [/^exp$/, 'export'],
     [/^v_(?!mfma|smfmac|wmma|swmmac)/, 'valu'],
   ];

@@ -9,8 +9,8 @@ import type { Row } from './row.ts';
 /**
  * `valu`: vector instructions without `matrix`, which are MFMA, SMFMAC and WMMA; `vmem`: global, buffer and
  * image accesses; `flat`: accesses through the flat aperture, whatever they reach; `lds`: DS, cross-lane
- * permutes included; `branch`: branches, jumps and calls; `other`: waits, barriers, s_nop, s_endpgm and what
- * else the sequencer does by itself.
+ * permutes included; `branch`: branches, jumps and calls; `wait`: waits for wait counters; `barrier`: waits
+ * for the waves of the workgroup; `other`: s_nop, s_endpgm and what else the sequencer does by itself.
  */
 export const INSTRUCTION_CLASSES = [
   'valu',
@@ -24,6 +24,8 @@ export const INSTRUCTION_CLASSES = [
   'branch',
   'message',
   'export',
+  'wait',
+  'barrier',
   'other',
 ] as const;
 
@@ -58,11 +60,29 @@ const isMatrixProduct = (format: FormatName, operands: Row['operands']): boolean
 
 export function instructionClass({ format, flags, operands }: Row): InstructionClass {
   if (flags.message) return 'message';
+  if (flags.barrier) return 'barrier';
+  if (flags.waits !== undefined) return 'wait';
   if (flags.synchronises) return 'other';
   if (flags.terminator !== undefined && flags.terminator !== 'end') return 'branch';
   const byFormat = BY_FORMAT[format];
   if (byFormat !== undefined) return byFormat;
   return isMatrixProduct(format, operands) ? 'matrix' : 'valu';
+}
+
+const ATOMIC_UNITS = ['smem', 'vmem', 'flat', 'lds'] as const satisfies readonly InstructionClass[];
+type AtomicUnit = (typeof ATOMIC_UNITS)[number];
+export type CountedClass = InstructionClass | `${AtomicUnit}-atomic`;
+
+/** What executed instructions are counted by: the classes, and the atomics of some of them apart. */
+export const COUNTED_CLASSES: readonly CountedClass[] = [
+  ...INSTRUCTION_CLASSES,
+  ...ATOMIC_UNITS.map((unit) => `${unit}-atomic` as const),
+];
+
+export function countedClass(row: Row, isAtomic: boolean): CountedClass {
+  const unit = instructionClass(row);
+  const atomicUnit = ATOMIC_UNITS.find((each) => each === unit);
+  return isAtomic && atomicUnit !== undefined ? `${atomicUnit}-atomic` : unit;
 }
 
 /** Of these classes EXEC decides which lanes do something. */

@@ -97,6 +97,8 @@ export interface RowFlags {
   readonly hint?: 'clause' | 'delay';
   /** Sends a message to the host or to another part of the GPU. */
   readonly message?: boolean;
+  /** Waits until all waves of the workgroup have come to it. */
+  readonly barrier?: boolean;
   /** Waits, sleeps or signals, in a format of scalar arithmetic. */
   readonly synchronises?: boolean;
   /** The instruction writes EXEC besides its operands. */

@@ -27,6 +27,7 @@ function branchIf(name: string, opcodes: Opcodes, condition: (b: InstructionBuil
 }
 
 const END: RowFlags = { terminator: 'end' };
+const BARRIER: RowFlags = { barrier: true };
 const HEXADECIMAL: RowFlags = { spelled: { field: 'simm16', as: 'hexadecimal' } };
 const MESSAGE: RowFlags = { message: true, spelled: { field: 'simm16', as: 'message' } };
 /** STATUS.COND_DBG_USER and COND_DBG_SYS (CDNA2 ISA 3.4). */
@@ -83,7 +84,7 @@ export const SOPP_ROWS: readonly Row[] = [
   branchIf('s_cbranch_vccnz', { gfx9: 0x07, gfx10: 0x07, gfx11: 0x24 }, (b) => b.not(b.isZero(b.vcc))),
   branchIf('s_cbranch_execz', { gfx9: 0x08, gfx10: 0x08, gfx11: 0x25 }, (b) => b.isZero(b.exec)),
   branchIf('s_cbranch_execnz', { gfx9: 0x09, gfx10: 0x09, gfx11: 0x26 }, (b) => b.not(b.isZero(b.exec))),
-  sopp('s_barrier', { gfx9: 0x0a, gfx10: 0x0a, gfx11: 0x3d, gfx12: -1 }, '', exit('barrier')),
+  sopp('s_barrier', { gfx9: 0x0a, gfx10: 0x0a, gfx11: 0x3d, gfx12: -1 }, '', exit('barrier'), BARRIER),
   sopp('s_setkill', { gfx9: 0x0b, gfx10: 0x0b, gfx11: 0x01 }, 'simm16:imm16', undefined, { touches: { writesState: ['status'] } }),
   sopp('s_waitcnt', { gfx9: 0x0c, gfx10: 0x0c, gfx11: 0x09 }, 'simm16:imm16', nothing, { waits: 'packed', spelled: { field: 'simm16', as: 'waitCount' } }),
   sopp('s_sethalt', { gfx9: 0x0d, gfx10: 0x0d, gfx11: 0x02 }, 'simm16:imm16', undefined, { touches: { writesState: ['status'] } }),
@@ -114,7 +115,7 @@ export const SOPP_ROWS: readonly Row[] = [
   sopp('s_denorm_mode', { gfx10: 0x25, gfx11: 0x12 }, 'simm16:imm16', setMode(DENORM_BIT)),
   sopp('s_ttracedata_imm', { gfx10: 0x28, gfx11: 0x3b }, 'simm16:imm16', nothing, HEXADECIMAL),
   sopp('s_delay_alu', { gfx11: 0x07 }, 'simm16:imm16', nothing, { hint: 'delay', spelled: { field: 'simm16', as: 'delay' } }),
-  sopp('s_barrier_wait', { gfx12: 0x14 }, 'simm16:simm16', waitAtBarrier),
+  sopp('s_barrier_wait', { gfx12: 0x14 }, 'simm16:simm16', waitAtBarrier, BARRIER),
   sopp('s_barrier_leave', { gfx12: 0x15 }, '', undefined, { touches: { writesState: ['scc'] } }),
   sopp('s_wait_loadcnt', { gfx12: 0x40 }, 'simm16:imm16', nothing, { waits: ['loadcnt'], ...HEXADECIMAL }),
   sopp('s_wait_storecnt', { gfx12: 0x41 }, 'simm16:imm16', nothing, { waits: ['storecnt'], ...HEXADECIMAL }),
