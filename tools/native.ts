@@ -28,7 +28,8 @@ export const NATIVE_SOURCES = [
 const FLAGS = '-std=c11 -O2 -fPIC -shared -pthread -fvisibility=hidden -Wall -Wextra -Werror -Inative/hsa';
 const LINK = ['soname,libhsa-runtime64.so.1', `-version-script=${MAP}`, '-build-id=none', 'z,defs', 'z,relro', 'z,now'];
 const LINK_FLAGS = LINK.map((flag) => `-Wl,-${flag}`).join(' ');
-const ALIAS_LINK = '-Wl,-soname,libhsa-runtime64.so -Wl,--no-as-needed -Wl,--build-id=none -Wl,-z,noseparate-code';
+const ALIAS_LINK =
+  '-Wl,-soname,libhsa-runtime64.so -Wl,--no-as-needed -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,norelro';
 
 /** For each machine, whose name is that of its folder, the compiler. */
 export const NATIVE_COMPILERS = { 'x86-64': 'gcc', arm64: 'aarch64-linux-gnu-gcc' } as const;
