@@ -4,6 +4,7 @@ import type { Executable } from '../hsa/executables/executable.ts';
 import { type LaunchObserver, observedBy } from '../hsa/runtime/launch-observer.ts';
 import type { TimedPacket } from './timed-packet.ts';
 import type { ApplicationTrace } from './trace.ts';
+import type { TracedCall } from './trace-ring.ts';
 
 export interface LoadedImage {
   readonly bytes: Uint8Array;
@@ -45,6 +46,10 @@ export interface ApplicationObserver {
   onDevice?(device: Device): void;
   readonly tools?: ApplicationTools | undefined;
   onPacket?(packet: TimedPacket): void;
-  /** Where it is there, the application tells what it does. */
+  /** Where it is there, the application tells what it does; so it does with `onCall`. */
   readonly trace?: ApplicationTrace | undefined;
+  /** Of an application that calls too often some are lost. */
+  onCall?(call: TracedCall): void;
+  /** Before `onFinished` of the tools: how many calls were lost. */
+  onLostCalls?(count: number): void;
 }

@@ -282,7 +282,7 @@ export class Session implements Disposable {
     this.#clocks = { ticks: device.clock(), systemNs: process.hrtime.bigint() };
     const { ticks, systemNs } = this.#clocks;
     const words = [ticks, systemNs, BigInt(device.properties.timestampFrequencyHz)];
-    if (this.#observer.trace) this.#ring = new TraceRing(device, arena);
+    if (this.#observer.trace || this.#observer.onCall) this.#ring = new TraceRing(device, arena);
     const tail = knownRecords(runtime, this.#handles);
     this.#sharing = new SharingRequests({
       ...{ arena, runtime, handles: this.#handles, linux: this.#host.linux, processId: this.#processId },
@@ -404,9 +404,11 @@ export class Session implements Disposable {
   }
 
   #takeTrace(): void {
-    const { trace } = this.#observer;
-    if (!this.#ring || !trace) return;
-    for (const call of this.#ring.take()) trace.addCall(call);
+    if (!this.#ring) return;
+    for (const call of this.#ring.take()) {
+      this.#observer.trace?.addCall(call);
+      this.#observer.onCall?.(call);
+    }
   }
 
   /**
@@ -453,6 +455,7 @@ export class Session implements Disposable {
     for (const queue of this.#queues.values()) queue.inactivate();
     this.#takeTrace();
     if (this.#ring && this.#observer.trace) this.#observer.trace.lostCount += this.#ring.lostCount;
+    if (this.#ring) this.#observer.onLostCalls?.(this.#ring.lostCount);
     this.#statistics = this.statistics;
     this.#copies = this.copies;
     this.#queues.clear();

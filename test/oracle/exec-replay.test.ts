@@ -46,6 +46,12 @@ int main() {
   hipMemcpy(db, b.data(), n * 4, hipMemcpyHostToDevice);
   vadd<<<n / 64, 64>>>(dc, da, db, n);
   hipMemcpy(a.data(), dc, n * 4, hipMemcpyDeviceToHost);
+  const int size = 1 << 20;
+  std::vector<char> large(size, 7);
+  void *d;
+  hipMalloc(&d, size);
+  hipMemcpy(d, large.data(), size, hipMemcpyHostToDevice);
+  hipMemcpy(large.data(), d, size, hipMemcpyDeviceToHost);
   printf("%g %g %g\\n", o[1], o[1023], a[3]);
 }
 `;
@@ -65,7 +71,7 @@ test('what a HIP program did is replayed without it', { skip, timeout: 300_000 }
   const recorded = spawnSync(process.execPath, argv, { encoding: 'utf8', timeout: 120_000 });
   assert.deepEqual([recorded.status, recorded.stdout], [0, '1.5 1534.5 103\n'], recorded.stderr);
   const profile = path.join(folder, 'p.ireeprof');
-  const family = '--device_profiling_mode=dispatch-events,counters,instruction-counts';
+  const family = '--device_profiling_mode=host-execution,dispatch-events,counters,instruction-counts';
   const profiled = [launcher, 'profile', 'record', '-o', profile, family, '--', 'exec', program];
   const { status: ended, stderr } = spawnSync(process.execPath, profiled, { encoding: 'utf8', timeout: 120_000 });
   assert.equal(ended, 0, stderr);
@@ -79,6 +85,13 @@ test('what a HIP program did is replayed without it', { skip, timeout: 300_000 }
       ['scale', 1n, 16n],
       ['vadd', 2n, 32n],
     ],
+  );
+  const { stdout: queue } = await runCommand(['profile', 'queue', profile, '--format=jsonl']);
+  const copies = [...queue.matchAll(/"type":"host_execution_event".*"op":"copy".*"payload_length":(\d+)/g)];
+  assert.deepEqual(
+    copies.map(([, bytes]) => Number(bytes)),
+    [4096, 4096, 2 ** 20, 2 ** 20],
+    'but for three small ones to the GPU, which HIP writes itself',
   );
   rmSync(program);
   const { status, stdout } = await runCommand(['replay', 'verify', file]);

@@ -1,7 +1,16 @@
 /** Batches: what is collected, what programs report, and what comes out. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -158,4 +167,24 @@ test('of endless output the end is kept', () => {
   assert.match(output.text(), /^\[earlier output dropped\]\n/);
   assert.match(output.text(), /99 +$/);
   assert.ok(output.text().length < 2.2 * 2 ** 20);
+});
+
+test('each program has its profile, in a folder', { timeout: 600_000 }, async () => {
+  const profiles = path.join(folder, 'profiles');
+  const options = [`--device-profiling-output=${profiles}`, '--device-profiling-mode=dispatch-events,counters'];
+  const { status, stderr } = await runTests('--jobs=1', '--timeout=20', ...options, path.join(folder, 'list'));
+  assert.deepEqual([status, stderr], [1, '']);
+  const files = readdirSync(profiles);
+  assert.deepEqual(files.map((file) => /hello|exits/.exec(file)?.[0]).sort(), ['exits', 'hello']);
+  for (const file of files) {
+    const { stdout } = await runCommand(['profile', 'dispatch', path.join(profiles, file), '--format=jsonl']);
+    assert.match(stdout, /"key":"_start"/);
+  }
+  for (const [argv, message] of [
+    [['--device-profiling-mode=counters'], /profiles need a folder: --device-profiling-output=FOLDER/],
+    [[...options, '--queue=redis://localhost'], /--device-profiling-output names a folder of this machine/],
+  ] as const) {
+    const failed = await runTests(...argv, path.join(folder, 'list'));
+    assert.deepEqual([failed.status, message.test(failed.stderr)], [2, true], failed.stderr);
+  }
 });

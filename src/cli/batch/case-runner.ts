@@ -11,6 +11,8 @@ export interface CaseRunnerOptions {
   readonly open: OpenChannel;
   /** Options of `run` that no verdict depends on, before those of each case. */
   readonly runOptions: readonly string[];
+  /** More of them, of one case. */
+  readonly optionsOf?: (one: Case) => readonly string[];
   /**
    * How long a case may take by the clock on the wall, in milliseconds, before what runs it is ended; by
    * default far longer than its time limit, which the program's own time counts for.
@@ -90,7 +92,7 @@ export class CaseRunner implements Disposable {
   }
 
   #ask(one: Case, signal: AbortSignal | undefined): Promise<CaseReply | NoReply> {
-    const { runOptions, wallLimitMs = generousLimitMs } = this.#options;
+    const { runOptions, optionsOf, wallLimitMs = generousLimitMs } = this.#options;
     signal?.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<CaseReply | NoReply>();
     // Whatever runs there must not go on.
@@ -117,7 +119,7 @@ export class CaseRunner implements Disposable {
       onMessage: (message) => this.#onMessage(message),
       onEnd: (reason) => this.#onEnd(reason),
     });
-    this.#channel.send({ test: one, options: runOptions });
+    this.#channel.send({ test: one, options: [...runOptions, ...(optionsOf?.(one) ?? [])] });
     return promise.finally(() => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);

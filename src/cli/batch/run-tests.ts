@@ -10,6 +10,7 @@ import { checkOutput, writeOutputParts } from '../process/output-file.ts';
 import { packageVersion } from '../process/package-version.ts';
 import { warn } from '../text/report.ts';
 import { formatTestResult, formatTestSummary, TestCounts } from '../text/test-text.ts';
+import { caseProfiles } from './case-profiles.ts';
 import type { CaseRunnerOptions } from './case-runner.ts';
 import { type CollectedCases, planCases } from './plan.ts';
 import { runBatch } from './pool.ts';
@@ -38,6 +39,7 @@ export async function runTests(
   const verdicts: Verdict[] = [];
   const counts = new TestCounts();
   const startMs = performance.now();
+  if (options.queue !== undefined) caseProfiles(plan.cases, options);
   const run = options.queue === undefined ? runHere : (await import('./queue-tests.ts')).runOnQueue;
   const isWhole = await run(context, options, plan, (result, index, known) => {
     counts.add(result);
@@ -85,11 +87,13 @@ async function runHere(
   if (jobs > cores) {
     warn(context, `--jobs=${jobs} is more than the machine has cores (${cores}): programs wait for each other`);
   }
+  const optionsOf = caseProfiles(cases, options);
   const progress = new Progress(context, cases.length);
   let done = 0;
   progress.show(done);
   await runBatch(cases, {
     ...{ jobs, ...runnerOptions(context, options), runOptions: poolOptions(options, jobs) },
+    optionsOf,
     onResult: (result, index) => {
       progress.clear();
       onResult(result, index);

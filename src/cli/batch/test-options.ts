@@ -6,6 +6,7 @@ import type { TestResult, Verdict } from '../../fleet/verdict.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { CAMPAIGN_OPTIONS } from '../arguments/queue-options.ts';
+import { PACKET_PROFILING_OPTIONS } from '../program/device-profiling.ts';
 import { HOOK_OPTION, TOOL_OPTION } from '../program/tool-options.ts';
 import { CHILD_WRAPPER_OPTION } from './process-channel.ts';
 
@@ -74,6 +75,12 @@ export const TEST_OPTIONS = {
   },
   tool: TOOL_OPTION,
   hook: HOOK_OPTION,
+  ...PACKET_PROFILING_OPTIONS,
+  'device-profiling-output': {
+    ...PACKET_PROFILING_OPTIONS['device-profiling-output'],
+    placeholder: 'FOLDER',
+    description: 'writes a profile of each program to FOLDER/NAME.ireeprof',
+  },
   format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how the results are printed' },
 } as const satisfies OptionTable;
 

@@ -9,7 +9,7 @@ import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { openDeviceNamed, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { checkOutput, writeOutput } from '../process/output-file.ts';
-import { PACKET_PROFILING_OPTIONS } from '../program/device-profiling.ts';
+import { APPLICATION_PROFILING_OPTIONS } from '../program/device-profiling.ts';
 import { deviceReplayOptions } from '../program/device-replay.ts';
 import type { ExecTools } from '../program/exec-tools.ts';
 import { LaunchRecording } from '../program/launch-recording.ts';
@@ -57,7 +57,7 @@ const OPTIONS = {
   hook: HOOK_OPTION,
   check: CHECK_OPTION,
   'device-replay-output': deviceReplayOptions()['device-replay-output'],
-  ...PACKET_PROFILING_OPTIONS,
+  ...APPLICATION_PROFILING_OPTIONS,
   stats: { kind: 'flag', description: 'print what each kernel of the program executed, and what was copied' },
   trace: {
     kind: 'text',
@@ -177,6 +177,7 @@ async function runWith(
           if (kernels.test(packet.kernel ?? '')) sums?.add(packet);
         },
         trace: traces?.open(processId),
+        ...(profiled && { onCall: profiled.onCall, onLostCalls: profiled.onLostCalls }),
       };
     },
   });

@@ -83,6 +83,9 @@ export const PROFILE_CONTENTS_OPTIONS = contents;
 /** Of commands whose kernels are launched below the HAL (`packet-profiling.ts`). */
 export const PACKET_PROFILING_OPTIONS = profileFileOptions('', KERNEL_FAMILIES);
 
+/** Of programs, whose copies are told of, too. */
+export const APPLICATION_PROFILING_OPTIONS = profileFileOptions('', `host-execution, ${KERNEL_FAMILIES}`);
+
 export type ProfileFileOptions = Omit<DeviceProfilingOptions, 'print-device-statistics'>;
 
 export interface DeviceProfilingOptions {

@@ -1,8 +1,9 @@
 /** Profiles of kernels that a command launches below the HAL, by the flags of IREE. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Device } from '../../device/device.ts';
-import type { ApplicationWatcher } from '../../exec/observer.ts';
-import type { PacketProfile } from '../../hal/index.ts';
+import type { ApplicationObserver, ApplicationWatcher } from '../../exec/observer.ts';
+import type { TracedCall } from '../../exec/trace-ring.ts';
+import type { PacketProfile, PacketProfileOptions } from '../../hal/index.ts';
 import type { DeviceOptions } from '../arguments/device-options.ts';
 import { countedBy, familiesOf, type ProfileFileOptions } from './device-profiling.ts';
 
@@ -35,6 +36,7 @@ export const openPacketProfile = async (
 async function packetProfileMaker(
   options: ProfileFileOptions,
   resources: DisposableStack,
+  host: Pick<PacketProfileOptions, 'hasTransfers' | 'now'> = { now: () => performance.now() },
 ): Promise<((device: Device) => PacketProfile) | undefined> {
   const file = options['device-profiling-output'];
   const data = familiesOf(options['device-profiling-mode']);
@@ -72,9 +74,17 @@ async function packetProfileMaker(
       instructions: countsEachInstruction
         ? instructionReader(device.properties.processor, countsEachAccess)
         : undefined,
-      now: () => performance.now(),
+      ...host,
     });
 }
+
+const DWORD_BYTES = 4;
+const NS_PER_MS = 1e6;
+const millisecondsOf = (ns: bigint): number => Number(ns) / NS_PER_MS;
+
+/** What a profile is told of an application. */
+export type ProfileWatcher = ApplicationWatcher &
+  Required<Pick<ApplicationObserver, 'onDevice' | 'onCall' | 'onLostCalls'>>;
 
 /** A profile of the first application that gets a device. */
 export class ApplicationProfile implements Disposable {
@@ -91,11 +101,13 @@ export class ApplicationProfile implements Disposable {
   /** Throws as `openPacketProfile`. */
   static async open(options: ProfileFileOptions): Promise<ApplicationProfile> {
     const resources = new DisposableStack();
-    return new ApplicationProfile(await packetProfileMaker(options, resources), resources);
+    // What the application tells has times of CLOCK_MONOTONIC.
+    const host = { hasTransfers: true, now: () => millisecondsOf(process.hrtime.bigint()) };
+    return new ApplicationProfile(await packetProfileMaker(options, resources, host), resources);
   }
 
   /** What the first application gets. */
-  take(): (ApplicationWatcher & { onDevice(device: Device): void }) | undefined {
+  take(): ProfileWatcher | undefined {
     const make = this.#make;
     if (make === undefined || this.#isTaken) return undefined;
     this.#isTaken = true;
@@ -106,9 +118,21 @@ export class ApplicationProfile implements Disposable {
       onLoaded: (...loaded) => this.#profile?.onLoaded(...loaded),
       onLaunch: () => {},
       onPacket: (packet) => this.#profile?.onPacket(packet),
+      onCall: (call) => this.#addCall(call),
+      onLostCalls: (count) => this.#profile?.onLostTransfers(count),
       onUnloading: () => this.#profile?.flush(),
       onFinished: () => this.#profile?.onFinished(),
     };
+  }
+
+  /** Calls that move memory before they return; `copy` is what a call asked for that may have waited. */
+  #addCall({ name, beginNs, endNs, b }: TracedCall): void {
+    const times = { startMs: millisecondsOf(beginNs), endMs: millisecondsOf(endNs) };
+    if (name === 'copy' || name === 'hsa_memory_copy') {
+      this.#profile?.onTransfer({ kind: 'copy', ...times, sizeBytes: Number(b) });
+    } else if (name === 'hsa_amd_memory_fill') {
+      this.#profile?.onTransfer({ kind: 'fill', ...times, sizeBytes: Number(b) * DWORD_BYTES });
+    }
   }
 
   [Symbol.dispose](): void {

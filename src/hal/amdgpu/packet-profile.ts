@@ -48,12 +48,23 @@ export interface PacketProfileOptions {
   readonly instructions?: InstructionReader | undefined;
   /** Whether the device traces waves. */
   readonly tracesWaves?: boolean;
+  /** Whether `onTransfer` is called. */
+  readonly hasTransfers?: boolean;
   /** Milliseconds of the host. */
   readonly now: () => number;
 }
 
-/** What packets tell of. */
+/** What the host did with memory of the device, in milliseconds of `now`. */
+export interface HostTransfer {
+  readonly kind: 'copy' | 'fill';
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly sizeBytes: number;
+}
+
+/** What packets tell of, and transfers. */
 const PACKET_DATA = [
+  'host-execution',
   'dispatch-events',
   'counters',
   'counter-ranges',
@@ -76,19 +87,22 @@ export class PacketProfile implements LaunchObserver {
   readonly #exports = new Map<string, ExecutableExport>();
   #events: ProfileEvent[] = [];
   #operationCount = 0;
+  #lostCount = 0;
 
   /** Throws UNIMPLEMENTED for data that packets do not tell of, INVALID_ARGUMENT for an unknown counter. */
   constructor(options: PacketProfileOptions) {
-    const { device, sink, data, counters, counterNames, instructions, tracesWaves = false, now } = options;
+    const { device, sink, data, counters, counterNames, instructions, now } = options;
+    const { tracesWaves = false, hasTransfers = false } = options;
     this.#options = options;
     const has = (each: ProfileData): boolean =>
       PACKET_DATA.some((known) => known === each) &&
+      (each !== 'host-execution' || hasTransfers) &&
       (each !== 'instruction-counts' || instructions !== undefined) &&
       (each !== 'executable-traces' || tracesWaves);
     const missing = data?.find((each) => !has(each));
     if (missing !== undefined) {
       throw new HalError('UNIMPLEMENTED', `packets of HSA queues tell nothing of ${missing}`, {
-        hint: `there are ${PACKET_DATA.join(', ')}; a HAL device (wavewright hal) tells of queues and memory`,
+        hint: `there are ${PACKET_DATA.slice(hasTransfers ? 0 : 1).join(', ')}; a HAL device (wavewright hal) tells of queues and memory`,
       });
     }
     this.#data = data ?? PACKET_DATA.filter(has);
@@ -152,6 +166,19 @@ export class PacketProfile implements LaunchObserver {
     if (this.#events.length >= MAX_EVENTS) this.flush();
   }
 
+  onTransfer({ kind, startMs, endMs, sizeBytes: payloadBytes }: HostTransfer): void {
+    if (!this.#data.includes('host-execution')) return;
+    const operation = { id: ++this.#operationCount, kind, queue: QUEUE } as const;
+    const request = { waitCount: 0, signalCount: 0, payloadBytes };
+    this.#events.push({ data: 'host-execution', operation, request, startMs, endMs });
+    if (this.#events.length >= MAX_EVENTS) this.flush();
+  }
+
+  /** Transfers of which nobody told, because there were too many. */
+  onLostTransfers(count: number): void {
+    if (this.#data.includes('host-execution')) this.#lostCount += count;
+  }
+
   /** Of all counters. */
   #counts(packet: FinishedPacket, statistics: DispatchStatistics): number[] {
     const occupancy = occupancyIn(packet);
@@ -169,7 +196,10 @@ export class PacketProfile implements LaunchObserver {
     const clocks = [this.#clock()];
     const events = [...this.#events, ...kernels, ...this.#samples.take(clocks)];
     this.#events = [];
-    this.#options.sink.write({ events, droppedCount: 0, dropped: {}, clocks });
+    const droppedCount = this.#lostCount;
+    const dropped = droppedCount === 0 ? {} : { 'host-execution': droppedCount };
+    this.#lostCount = 0;
+    this.#options.sink.write({ events, droppedCount, dropped, clocks });
     for (const { entry } of kernels) entry.executable.release();
   }
 }
