@@ -112,9 +112,10 @@ function attempt(
   const staysOutside = ({ how }: TransferSite): boolean => options.isApart === true && how === 'table';
   const isWithout = ({ entry, sites }: LiftedFunction): boolean => without.has(entry) || sites.some(staysOutside);
   const residents = prefixes.map((prefix) => new ResidentGroups(lifted, plans, prefix, isWithout));
+  const { isChosen = () => true } = options;
   const codes = uses.map(({ kernels, instructions }, i) => {
     const selection: ToolSelection = {
-      functions: selectedFunctions(functions, kernels),
+      functions: selectedFunctions(functions, (kernel) => kernels.test(kernel) && isChosen(kernel)),
       instructions,
       launchOf: (each) => plans.persistentOf(each)?.launch ?? {},
       scratchOf: (each) => plans.persistentOf(each)?.scratch ?? 'nothing is known of the kernels that run it',
@@ -187,17 +188,20 @@ function firstLayerOf({ elf }: CodeObject, { firstLayer = 0 }: ImageOptions): nu
 }
 
 /**
- * Functions that the kernels reach; without kernels of that name there are none. A code object that has no
+ * Functions that kernels reach which are selected; without such kernels there are none. A code object that has no
  * kernels at all is there for those of others: all its functions are meant.
  */
-function selectedFunctions(functions: readonly ToolFunction[], kernels: ToolUse['kernels']): readonly ToolFunction[] {
+function selectedFunctions(
+  functions: readonly ToolFunction[],
+  isSelected: (kernel: string) => boolean,
+): readonly ToolFunction[] {
   if (!functions.some(({ isKernel }) => isKernel)) return functions;
   const reached = new Set<LiftedFunction>();
   // Code that is called through pointers may be any that others can get the address of.
   const exposed = functions.filter(({ lifted, isKernel }) => lifted.isExposed && !isKernel);
   const open = reachedFrom(exposed.map(({ lifted }) => lifted));
   for (const { lifted } of functions) {
-    if (!lifted.kernels.some(({ name }) => kernels.test(name))) continue;
+    if (!lifted.kernels.some(({ name }) => isSelected(name))) continue;
     const { functions: inside, isComplete } = lifted.reaches();
     for (const each of inside) reached.add(each);
     if (!isComplete) for (const each of open) reached.add(each);

@@ -24,6 +24,9 @@ export const TOOLS: readonly ToolRow[] = [
 export async function toolNamed(name: string): Promise<Tool> {
   const row = TOOLS.find((each) => each.name === name);
   if (row) return await row.load();
-  const hint = `tools are ${TOOLS.map((each) => each.name).join(', ')}`;
+  const [first, ...options] = name.split(',');
+  const hint = TOOLS.some((each) => each.name === first)
+    ? `options stand behind a colon: ${first}:${options.join()}`
+    : `tools are ${TOOLS.map((each) => each.name).join(', ')}`;
   throw new WavewrightError('USAGE', `there is no tool '${name}'`, { hint });
 }

@@ -84,9 +84,14 @@ export class ToolSession implements LaunchObserver {
     this.#versions.set(kernel, version);
   }
 
-  /** Whether only some dispatches run with the tools, which only a run can see to. */
-  get isForSomeDispatches(): boolean {
-    return this.#tools.some(({ dispatches: { begin, end } }) => begin > 0 || end < Number.POSITIVE_INFINITY);
+  /** An option of the tools that is about runs and their results, if one is given: files have none. */
+  get optionOfRuns(): 'dispatches' | 'format' | 'output' | undefined {
+    for (const { dispatches, format, output } of this.#tools) {
+      if (dispatches.begin > 0 || dispatches.end < Number.POSITIVE_INFINITY) return 'dispatches';
+      if (format !== 'text') return 'format';
+      if (output !== '') return 'output';
+    }
+    return undefined;
   }
 
   /**

@@ -34,6 +34,8 @@ test('instrument says what is wrong', async () => {
     [[input, '-o', output, '--kernel=['], 2, /'\[' is no regular expression/],
     [[input, '-o', output, '--kernel=none'], 3, /no kernel is chosen; the kernels are store, mixed/],
     [[path.join(DATA, 'fat.bundle'), '-o', output, '--kernel=none'], 3, /no kernel in it is chosen/],
+    [[input, '-o', output, '--tool=block-count:dispatches=1-2'], 2, /'dispatches' is for tools of run, test and/],
+    [[input, '-o', output, '--tool=block-count:output=x'], 2, /'output' is for tools of run, test and dispatch/],
     [[path.join(DATA, 'kernels.c'), '-o', output], 3, /neither an ELF file nor an offload bundle/],
   ];
   for (const [argv, status, message] of cases) {
@@ -41,4 +43,25 @@ test('instrument says what is wrong', async () => {
     assert.match(result.stderr, message);
     assert.equal(result.status, status);
   }
+});
+
+test('instrument tells its account as JSON, too', async () => {
+  const identity = JSON.parse((await run(input, '-o', output, '--format=json')).stdout);
+  assert.deepEqual(
+    [identity.schema, identity.version, identity.output, identity.images[0].coverage],
+    ['wavewright.instrument', 1, output, null],
+  );
+  const { images } = JSON.parse(
+    (await run(input, '-o', output, '--format=json', '--kernel=^sto', '--tool=instruction-count')).stdout,
+  );
+  const [{ kernels, kept, coverage, newCodeBytes }] = images;
+  assert.deepEqual([kernels, kept, coverage.refused], [['store'], [], {}]);
+  assert.ok(newCodeBytes > 0 && coverage.requested > 0);
+  assert.equal(coverage.kernels[0].name, 'store');
+});
+
+test('options that stand behind a comma in place of a colon are told where they belong', async () => {
+  const { stderr, status } = await run(input, '-o', output, '--tool=instruction-count,level=wave');
+  assert.equal(status, 2);
+  assert.match(stderr, /hint: options stand behind a colon: instruction-count:level=wave/);
 });

@@ -2,7 +2,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { instrumentFile, type RewrittenImage } from '../../instrument/instrument-file.ts';
-import { pointCoverageText } from '../../instrument/points/coverage.ts';
+import { type Coverage, pointCoverageText } from '../../instrument/points/coverage.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
@@ -21,29 +21,41 @@ export const instrument = defineCommand({
     },
     tool: TOOL_OPTION,
     hook: HOOK_OPTION,
+    format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print the account' },
   },
+  formats: { text: 'for people', json: 'one object; `schema` and `version` say how to read it' },
   notes: [
     'FILE is a code object, an offload bundle or a host program with fat binaries: every code object for an AMD GPU in it gets new code.',
     'Old code stays as it is: pointers that are not understood lead there. What keeps its old code altogether is reported.',
   ],
-  async run(context, { o: output, kernel, tool, hook }, [file]) {
+  async run(context, { o: output, kernel, tool, hook, format }, [file]) {
     if (output === undefined) throw new WavewrightError('USAGE', 'no output: name it with -o');
     const pattern = kernel === undefined ? undefined : regularExpression(kernel);
     const chosen = pattern && { isChosen: (name: string) => pattern.test(name) };
     const tools = await openTools(tool, hook);
-    if (tools?.isForSomeDispatches)
-      throw new WavewrightError('USAGE', "'dispatches' is for tools of run and dispatch: a file does not count them");
-    const coverage: string[] = [];
+    const option = tools?.optionOfRuns;
+    if (option !== undefined)
+      throw new WavewrightError('USAGE', `'${option}' is for tools of run, test and dispatch: a file has no results`);
+    const coverage: Coverage[] = [];
     const rewrite = (code: Uint8Array, name: string) => {
       const image = tools!.rewrite({ bytes: code, name }, chosen);
-      coverage.push(pointCoverageText(image.coverage));
+      coverage.push(image.coverage);
       return image;
     };
     const options = { decompress: nodeDecompress, ...chosen, ...(tools && { rewrite }) };
     const { bytes, images } = instrumentFile(readInput(file!), file!, options);
     writeOutput(output, bytes);
     warnOfUnmatched(tools, context);
-    for (const [i, image] of images.entries()) context.stdout(`${describe(image).join('\n')}\n${coverage[i] ?? ''}`);
+    if (format === 'json') {
+      const report = { schema: 'wavewright.instrument', version: 1, file: file!, output };
+      const reports = images.map((image, i) => imageJson(image, coverage[i]));
+      context.stdout(`${JSON.stringify({ ...report, images: reports }, undefined, 2)}\n`);
+      return 0;
+    }
+    for (const [i, image] of images.entries()) {
+      const points = coverage[i];
+      context.stdout(`${describe(image).join('\n')}\n${points ? pointCoverageText(points) : ''}`);
+    }
     return 0;
   },
 });
@@ -55,6 +67,11 @@ function regularExpression(text: string): RegExp {
     throw new WavewrightError('USAGE', `'${text}' is no regular expression`, { cause });
   }
 }
+
+const imageJson = (
+  { name, kernelNames, newSizeBytes, wasLinked, kept, pinned }: RewrittenImage,
+  coverage: Coverage | undefined,
+) => ({ name, kernels: kernelNames, newCodeBytes: newSizeBytes, wasLinked, kept, pinned, coverage: coverage ?? null });
 
 function describe({ name, kernelNames, newSizeBytes, kept, pinned, wasLinked }: RewrittenImage): string[] {
   const kernels = `${kernelNames.length} kernel${kernelNames.length === 1 ? '' : 's'}`;

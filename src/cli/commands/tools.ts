@@ -81,8 +81,8 @@ function insertedIn(bytes: Uint8Array, file: string): InstrumentedFile[] {
 
 function* insertedLines({ name: file, tools: inserted }: InstrumentedFile): Generator<string> {
   for (const { name, options, kernels, variables } of inserted) {
-    const chosen = Object.entries({ ...options, ...(kernels !== '' && { kernel: kernels }) });
-    yield `${name} of ${file}${chosen.map(([option, value]) => `, ${option}=${value}`).join('')}\n`;
+    const given = Object.entries({ ...options, kernel: kernels }).filter(([, value]) => value !== '');
+    yield `${name} of ${file}${given.map(([option, value]) => `, ${option}=${value}`).join('')}\n`;
     for (const { name: variable, symbol, kind, sizeBytes, parts, points } of variables) {
       yield `  ${variable}: ${kind}, ${sizeBytes} bytes, symbol ${symbol}\n`;
       for (const part of parts) yield `    ${part.name}: ${part.sizeBytes} bytes from ${part.offset} on\n`;
