@@ -188,8 +188,8 @@ function firstLayerOf({ elf }: CodeObject, { firstLayer = 0 }: ImageOptions): nu
 }
 
 /**
- * Functions that kernels reach which are selected; without such kernels there are none. A code object that has no
- * kernels at all is there for those of others: all its functions are meant.
+ * Functions that kernels reach which are selected; without such kernels there are none. A code object that
+ * has no kernels at all is there for those of others: all its functions are meant.
  */
 function selectedFunctions(
   functions: readonly ToolFunction[],
