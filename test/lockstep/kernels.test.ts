@@ -18,8 +18,11 @@ const ONCE_WRONG: Readonly<Record<number, string>> = {
   1089: 'on gfx1100: fi was not in the key of a handler after gfx90a, which has no such field, had run in the process',
   1183: 'as 1089, in waves of 64 lanes',
 };
-/** Programs of loops that once ran to something else chunk by chunk. */
-const ONCE_WRONG_LOOPS: readonly number[] = [];
+/** Programs of loops that once ran to something else chunk by chunk, and why. */
+const ONCE_WRONG_LOOPS: Readonly<Record<number, string>> = {
+  1129: 'on gfx942: what a fast way noted on skips before it gave up was counted',
+  1166: 'on gfx1100 in waves of 64 lanes: a mask that became a constant where nothing rare happens was not there',
+};
 const MODES = [0x3f0, 0x3f0, 0x3f0, 0x3c0, 0x1f0, 0x330];
 /** FP_ROUND, f32 in the low two bits. */
 const ROUNDINGS = [0, 0, 0, 0b0101, 0b1010, 0b1111, 0b0110];
@@ -74,7 +77,7 @@ for (const [processor, waveSize] of TARGETS) {
 
   test(`${processor} wave${waveSize}: random loops`, () => {
     const lockstep = new Lockstep(processor, waveSize);
-    for (const seed of [...ONCE_WRONG_LOOPS, ...SEEDS]) {
+    for (const seed of [...Object.keys(ONCE_WRONG_LOOPS).map(Number), ...SEEDS]) {
       const random = randomGenerator(seed);
       const mode = randomMode(random);
       compare(lockstep, random, seed, new KernelGenerator(processor, waveSize, mode, random).loops(), mode);

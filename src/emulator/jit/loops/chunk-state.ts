@@ -6,6 +6,7 @@ import type { FunctionState } from '../function/function-state.ts';
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
 import type { LoopValues } from './loop-values.ts';
+import type { SkipNotes } from './skip-notes.ts';
 
 export interface LoopEnvironment {
   readonly state: FunctionState;
@@ -27,6 +28,7 @@ export interface LoopEnvironment {
   readonly longest: Local;
   /** Whether some group has not come to the end. */
   readonly unfinished: Local;
+  readonly notes: SkipNotes | undefined;
 }
 
 export interface Chunk {

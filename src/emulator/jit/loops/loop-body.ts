@@ -9,7 +9,7 @@ import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
-import { NIBBLE_SPREADS, WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
+import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
@@ -48,8 +48,8 @@ export class LoopBody {
   /** Of an access that some lanes make: its vector of NIBBLE_SPREADS, and what was made with it. */
   #spread: Local | undefined;
   readonly #opening: Local[] = [];
-  /** Address of the notes on skips of this iteration, less their offset in the wave. */
-  #notes: Local | undefined;
+  /** Where the notes on skips of this iteration are. */
+  #noted: Local | undefined;
 
   /** `chunkCount`: chunks of a group. */
   constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean) {
@@ -130,7 +130,7 @@ export class LoopBody {
    * way.
    */
   emit(slow: BlockLabel | undefined, nibble: Local | undefined, done: (results: GroupResults) => void): void {
-    const { state, plan, count, limit, unfinished } = this.#environment;
+    const { state, plan, count, limit, unfinished, notes } = this.#environment;
     const { f } = state;
     this.#slow = slow;
     this.#nibble = nibble;
@@ -146,10 +146,9 @@ export class LoopBody {
     f.i32(0);
     f.set(count);
     this.#places?.begin();
-    if (plan.graph.skips.length > 0) {
-      this.#notes = f.local('i32');
-      f.get(state.wave);
-      f.set(this.#notes);
+    if (notes) {
+      this.#noted = f.local('i32');
+      notes.begin(this.#noted);
     }
     f.i32(0);
     f.set(goesOn);
@@ -167,6 +166,7 @@ export class LoopBody {
       f.set(goesOn);
     });
     if (slow) for (const chunk of chunks) this.#nans?.giveUp(chunk, slow);
+    if (this.#isFast) notes?.merge(count);
     f.get(unfinished);
     f.get(goesOn);
     f.op('i32.or');
@@ -174,7 +174,7 @@ export class LoopBody {
     emitResults(this.#environment, chunks);
     done({ scalars });
     this.#places?.end();
-    if (this.#notes) f.free(this.#notes);
+    if (this.#noted) f.free(this.#noted);
     f.free(goesOn, ...scalars.values());
     for (const chunk of chunks) this.#leave(chunk);
   }
@@ -250,7 +250,7 @@ export class LoopBody {
 
   /** Pushes whether another one follows. */
   #iteration(chunks: readonly Chunk[], scalars: ReadonlyMap<number, Local>): void {
-    const { state, plan, invariants, count } = this.#environment;
+    const { state, plan, invariants, count, notes } = this.#environment;
     const { f } = state;
     const { again, skips } = plan.graph;
     this.#uniform = new LoopValues(state, invariants, scalars);
@@ -264,14 +264,9 @@ export class LoopBody {
       this.#memory?.close();
     }
     skips.forEach(({ mask }, i) => {
-      this.#noteSkip(chunks, mask, i);
+      notes!.note(this.#noted!, i, this.#isFast, () => this.#pushAny(chunks, mask));
     });
-    if (this.#notes) {
-      f.get(this.#notes);
-      f.i32(skips.length * 16);
-      f.op('i32.add');
-      f.set(this.#notes);
-    }
+    notes?.advance(this.#noted!);
     if (again.kind === 'wave') {
       f.get(this.#uniform.local(again.condition));
       if (!again.when) f.op('i32.eqz');
@@ -324,18 +319,6 @@ export class LoopBody {
       f.get(this.#lanes(mask));
       if (i > 0) f.op('v128.or');
     });
-  }
-
-  /** Collects over all groups whether a lane had work in skippable code, for each iteration. */
-  #noteSkip(chunks: readonly Chunk[], mask: Node, index: number): void {
-    const { f } = this.#environment.state;
-    const at = this.#notes!;
-    f.get(at);
-    f.get(at);
-    f.load('v128.load', WAVE_MATRIX_ROWS + index * 16);
-    this.#pushAny(chunks, mask);
-    f.op('v128.or');
-    f.store('v128.store', WAVE_MATRIX_ROWS + index * 16);
   }
 
   #emitNode(node: Node, fixed: ReadonlySet<Node>): void {

@@ -2,19 +2,10 @@
  * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in
  * locals, before the next group begins.
  */
-import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
 import { emitPcCounts, emitTaken } from '../../lowering/pc-counts.ts';
-import {
-  MATRIX_ROW_COUNT,
-  STATE_OFFSETS,
-  WAVE_BUDGET,
-  WAVE_LOOP,
-  WAVE_LOOPED,
-  WAVE_MATRIX_ROWS,
-  WAVE_SGPRS,
-} from '../../machine/layout.ts';
+import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_LOOPED, WAVE_SGPRS } from '../../machine/layout.ts';
 import type { Decoded } from '../function/decoded.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
@@ -22,9 +13,8 @@ import type { LoopEnvironment } from './chunk-state.ts';
 import { LoopBody } from './loop-body.ts';
 import type { LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
+import { MAX_NOTED_ITERATIONS, SkipNotes } from './skip-notes.ts';
 
-/** Iterations after which the wave's registers are made complete, at most: bounds the table of skips. */
-const MAX_NOTED_ITERATIONS = 128;
 const MAX_ITERATIONS = 1 << 20;
 
 export class LoopLowering {
@@ -35,12 +25,15 @@ export class LoopLowering {
   readonly #finals = new Map<number, Local>();
   readonly #masks = new Map<number, Local>();
   readonly #tests = new Map<number, Local>();
+  readonly #notes: SkipNotes | undefined;
 
   /** `chunkCount`: chunks of a group. */
   constructor(state: FunctionState, plan: LoopPlan, chunkCount: number) {
     this.state = state;
     this.plan = plan;
     this.chunkCount = chunkCount;
+    const { skips } = plan.graph;
+    if (skips.length > 0) this.#notes = new SkipNotes(state, skips.length);
   }
 
   /**
@@ -111,6 +104,7 @@ export class LoopLowering {
       limit,
       longest,
       unfinished,
+      notes: this.#notes,
     };
     for (const local of [chunk, unfinished, longest]) {
       f.i32(0);
@@ -272,46 +266,9 @@ export class LoopLowering {
     f.i32(instructions);
     f.op('i32.div_s');
     clamp(1, 'i32.gt_s');
-    clamp(skips.length > 0 ? MAX_NOTED_ITERATIONS : MAX_ITERATIONS, 'i32.lt_s');
+    clamp(this.#notes ? MAX_NOTED_ITERATIONS : MAX_ITERATIONS, 'i32.lt_s');
     f.set(limit);
-    if (skips.length > 0) this.#clearSkips(limit);
-  }
-
-  #clearSkips(limit: Local): void {
-    const { f } = this.state;
-    this.#eachNote(limit, (at) => {
-      this.plan.graph.skips.forEach((_, i) => {
-        f.get(at);
-        f.v128([0, 0, 0, 0]);
-        f.store('v128.store', WAVE_MATRIX_ROWS + i * 16);
-      });
-    });
-  }
-
-  /** Emits `body` for the notes of each iteration up to `count`, which is at least 1. */
-  #eachNote(count: Local, body: (at: Local) => void): void {
-    const { f, wave } = this.state;
-    const sizeBytes = this.plan.graph.skips.length * 16;
-    assert(MAX_NOTED_ITERATIONS * sizeBytes <= MATRIX_ROW_COUNT * 256, 'notes on skips fit where they stand');
-    const [at, end] = [f.local('i32'), f.local('i32')];
-    f.get(wave);
-    f.tee(at);
-    f.get(count);
-    f.i32(sizeBytes);
-    f.op('i32.mul');
-    f.op('i32.add');
-    f.set(end);
-    f.loop(undefined, (again) => {
-      body(at);
-      f.get(at);
-      f.i32(sizeBytes);
-      f.op('i32.add');
-      f.tee(at);
-      f.get(end);
-      f.op('i32.ne');
-      f.brIf(again);
-    });
-    f.free(at, end);
+    this.#notes?.clear(limit);
   }
 
   /** Registers of the wave, and what its iterations cost. */
@@ -340,26 +297,17 @@ export class LoopLowering {
     f.op('i32.mul');
     f.set(spent);
     this.#countClasses(graph.instructions, () => f.get(longest));
-    if (graph.skips.length > 0) {
-      this.#eachNote(longest, (at) => {
-        graph.skips.forEach(({ instructions }, i) => {
-          f.get(spent);
-          f.i32(instructions.length);
-          f.i32(0);
-          f.get(at);
-          f.load('v128.load', WAVE_MATRIX_ROWS + i * 16);
-          f.op('v128.any_true');
-          f.select();
-          f.op('i32.add');
-          f.set(spent);
-          this.#countClasses(instructions, () => {
-            f.get(at);
-            f.load('v128.load', WAVE_MATRIX_ROWS + i * 16);
-            f.op('v128.any_true');
-          });
-        });
-      });
-    }
+    this.#notes?.forEach(longest, (skip, pushRan) => {
+      const { instructions } = graph.skips[skip]!;
+      f.get(spent);
+      f.i32(instructions.length);
+      f.i32(0);
+      pushRan();
+      f.select();
+      f.op('i32.add');
+      f.set(spent);
+      this.#countClasses(instructions, pushRan);
+    });
     for (const [at, name] of [
       [WAVE_BUDGET, 'i32.sub'],
       [WAVE_LOOPED, 'i32.add'],

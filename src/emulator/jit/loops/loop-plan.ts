@@ -3,7 +3,7 @@ import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Literals } from '../function/literals.ts';
 import type { Liveness } from '../function/liveness.ts';
-import { haveFastAccess, isAccess } from '../regions/access-group.ts';
+import { haveFastAccess, isAccess, usedBy } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 import { UsualValues } from '../regions/usual.ts';
@@ -266,24 +266,32 @@ function usualPlan(plan: LoopPlan): LoopPlan {
   const of = (node: Node): Node => usual.of(node);
   const all = (nodes: ReadonlyMap<number, Node>): ReadonlyMap<number, Node> =>
     new Map([...nodes].map(([key, node]) => [key, of(node)]));
-  const own = new Set(plan.nodes);
-  // What was made on the way is constant, or comes from values that are there.
-  const ofWave = graph.values.nodes.filter((node) => !node.lane && (own.has(node) || usual.made.has(node)));
-  const nodes = [...ofWave, ...usual.lanes];
   const { again, skips, exec } = graph;
+  const usualGraph: LoopGraph = {
+    ...graph,
+    again: again.kind === 'lanes' ? { ...again, mask: of(again.mask) } : again,
+    skips: skips.map((skip) => ({ ...skip, mask: of(skip.mask) })),
+    exec: of(exec),
+  };
+  const [rows, masks] = [all(plan.rows), all(plan.masks)];
+  const tests = new Map([...plan.tests].map(([key, test]) => [key, { ...test, mask: of(test.mask) }]));
+  const used = new Set([...rows.values(), ...masks.values(), usualGraph.exec]);
+  if (usualGraph.again.kind === 'lanes') used.add(usualGraph.again.mask);
+  for (const { mask } of [...tests.values(), ...usualGraph.skips]) used.add(mask);
+  for (const node of usual.lanes) for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) used.add(arg);
+  // What was made on the way comes from values that are there, and so does what became a constant.
+  const own = new Set(plan.nodes);
+  const isThere = (node: Node): boolean =>
+    own.has(node) || usual.made.has(node) || (used.has(node) && constantOf(node) !== undefined);
+  const nodes = [...graph.values.nodes.filter((node) => !node.lane && isThere(node)), ...usual.lanes];
   return {
     ...plan,
-    graph: {
-      ...graph,
-      again: again.kind === 'lanes' ? { ...again, mask: of(again.mask) } : again,
-      skips: skips.map((skip) => ({ ...skip, mask: of(skip.mask) })),
-      exec: of(exec),
-    },
+    graph: usualGraph,
     nodes,
     variant: variantNodes(graph, nodes),
-    rows: all(plan.rows),
-    masks: all(plan.masks),
-    tests: new Map([...plan.tests].map(([key, test]) => [key, { ...test, mask: of(test.mask) }])),
+    rows,
+    masks,
+    tests,
     rare: usual.conditions,
   };
 }
