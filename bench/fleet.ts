@@ -9,14 +9,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { digestOf, FileHashes, type KeyedCase } from '../src/fleet/case.ts';
+import { RunPlan } from '../src/cli/batch/plan.ts';
 import { BlobCache } from '../src/fleet/queue/blob-cache.ts';
 import { openBlobStore } from '../src/fleet/queue/blob-store.ts';
 import { Campaigns } from '../src/fleet/queue/campaign.ts';
+import { CaseFeed } from '../src/fleet/queue/case-feed.ts';
 import { QueueConnection } from '../src/fleet/queue/connection.ts';
 import { Coordinator } from '../src/fleet/queue/coordinator.ts';
 import { FleetWorker } from '../src/fleet/queue/fleet-worker.ts';
-import { cutJobs, cutsFor, sortCases } from '../src/fleet/queue/job.ts';
+import { cutsFor } from '../src/fleet/queue/job.ts';
 import { parseQueueUrl } from '../src/fleet/queue/queue-url.ts';
 import { secondOf } from '../src/fleet/report.ts';
 
@@ -68,28 +69,26 @@ async function coordinate(folder: string, count: number, batch: number): Promise
   const campaigns = new Campaigns(connection);
   const image = path.join(folder, 'image');
   const [before, startMs] = [process.cpuUsage(), performance.now()];
-  const hashes = new FileHashes();
   const shared = { image, options: [], env: {}, timeout: 60, retries: 0 };
-  const cases = sortCases(
-    Array.from({ length: count }, (_, i): KeyedCase => {
-      const one = { ...shared, name: `case[seed=${i}]`, args: [`${i}`] };
-      return { key: hashes.key(one), case: one };
-    }),
-  );
-  const cuts = cutsFor(cases, batch, new Map());
+  const plan = new RunPlan(true);
+  async function* read() {
+    for (let i = 0; i < count; i++) {
+      yield plan.add({ kind: 'case', case: { ...shared, name: `case[seed=${i}]`, args: [`${i}`] } })!;
+    }
+  }
   const record = {
-    ...{
-      name: `bench${count}x${batch}`,
-      version: 'bench',
-      digest: digestOf(cases.map(({ key }) => key)),
-      total: count,
-    },
-    ...{ began: secondOf(new Date()), cuts, blobs: 'queue', keepsLogs: false, keepS: 1 },
+    ...{ name: `bench${count}x${batch}`, version: 'bench', began: secondOf(new Date()) },
+    ...{ blobs: 'queue', keepsLogs: false, keepS: 1 },
   };
   await campaigns.create(record);
-  let [verdicts, firstMs] = [0, 0];
+  let [verdicts, firstMs, readMs] = [0, 0, 0];
   const coordinator = new Coordinator({
-    ...{ connection, campaigns, record, jobs: cutJobs(cases, cuts), store: openBlobStore('queue', connection) },
+    ...{ connection, campaigns, record, feed: new CaseFeed(read()), store: openBlobStore('queue', connection) },
+    cut: (cases) => cutsFor(cases, batch, new Map()),
+    onRead: () => {
+      readMs = performance.now() - startMs;
+      return plan.whole;
+    },
     onVerdict: () => {
       if (verdicts++ === 0) firstMs = performance.now() - startMs;
     },
@@ -99,7 +98,7 @@ async function coordinate(folder: string, count: number, batch: number): Promise
   await coordinator.run();
   const wallMs = performance.now() - startMs;
   const residentMib = process.memoryUsage.rss() / MIB;
-  process.stdout.write(JSON.stringify({ ms: cpuMs(before), wallMs, firstMs, verdicts, residentMib }));
+  process.stdout.write(JSON.stringify({ ms: cpuMs(before), wallMs, firstMs, readMs, verdicts, residentMib }));
   process.exit();
 }
 
@@ -107,6 +106,8 @@ interface Said {
   readonly ms: number;
   readonly wallMs: number;
   readonly firstMs: number;
+  /** When all cases had been read. */
+  readonly readMs: number;
   readonly verdicts: number;
   readonly residentMib: number;
 }
@@ -139,7 +140,8 @@ async function measureQueue(count: number, batch: number): Promise<void> {
   const of = (total: number) => (total / count).toFixed(3);
   const row = [count, batch, coordinator.verdicts, of(ms), of(brokerMs), of(coordinator.ms)];
   row.push(of(ms + brokerMs + coordinator.ms), `${(coordinator.wallMs / 1000).toFixed(1)} s`);
-  row.push(`${(coordinator.firstMs / 1000).toFixed(2)} s`, `${Math.round(value('used_memory_peak') / MIB)} MiB`);
+  row.push(...[coordinator.firstMs, coordinator.readMs].map((ms) => `${(ms / 1000).toFixed(2)} s`));
+  row.push(`${Math.round(value('used_memory_peak') / MIB)} MiB`);
   row.push(`${Math.round(value('aof_current_size') / MIB)} MiB`, `${Math.round(coordinator.residentMib)} MiB`);
   console.log(`| ${row.join(' | ')} |`);
   connection.redis.disconnect();
@@ -154,9 +156,9 @@ if (option('role') === 'worker') await work(option('folder')!);
 else if (option('role') === 'coordinator') await coordinate(option('folder')!, counts[0]!, Number(batch));
 else {
   console.log(
-    '| cases | a job | verdicts | worker | server | coordinator | sum | time | first | memory | disk | coordinator |',
+    '| cases | a job | verdicts | worker | server | coordinator | sum | time | first | read | memory | disk | coordinator |',
   );
-  console.log('|---|---|---|---|---|---|---|---|---|---|---|---|');
+  console.log('|---|---|---|---|---|---|---|---|---|---|---|---|---|');
   for (const count of counts.length > 0 ? counts : [20_000]) {
     for (const each of batch === undefined ? [1, 16] : [Number(batch)]) await measureQueue(count, each);
   }

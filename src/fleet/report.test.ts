@@ -256,7 +256,7 @@ function writePart(
   const whole = { digest: digestOf(all.map(({ key }) => key)), total: all.length };
   const header = { ...whole, ...(shard && { shard }), wavewright: '1', began: '2026-01-02T03:04:05' };
   using writer = new ReportWriter(file(fileName), header);
-  for (const one of cases) writer.plan(one);
+  writer.plan(cases);
   const byKey = new Map(cases.map(({ key, case: one }) => [key, one.name]));
   for (const one of verdicts) writer.add(byKey.get(one.k) ?? 'other', one);
   if (isFinished) writer.finish();

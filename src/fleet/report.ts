@@ -80,8 +80,12 @@ export class ReportWriter implements Disposable {
   }
 
   /** All cases are written before the first verdict. */
-  plan(keyed: KeyedCase): void {
-    this.#write({ kind: 'case', ...keyed });
+  plan(cases: readonly KeyedCase[]): void {
+    const AT_ONCE = 1000;
+    for (let i = 0; i < cases.length; i += AT_ONCE) {
+      const lines = cases.slice(i, i + AT_ONCE).map((keyed) => reportLine({ kind: 'case', ...keyed }));
+      this.#writeText(lines.join(''));
+    }
   }
 
   add(name: string, verdict: Verdict): void {
@@ -108,8 +112,12 @@ export class ReportWriter implements Disposable {
   }
 
   #write(entry: ReportEntry): void {
+    this.#writeText(reportLine(entry));
+  }
+
+  #writeText(text: string): void {
     const { writeFileSync } = process.getBuiltinModule('node:fs');
-    this.#attempt(() => writeFileSync(this.#descriptor, reportLine(entry)));
+    this.#attempt(() => writeFileSync(this.#descriptor, text));
   }
 
   #attempt<T>(call: () => T): T {

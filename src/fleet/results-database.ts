@@ -3,14 +3,14 @@
  * (null where there is none), `labels` of cases of a sweep, `reported` with what programs report as failed.
  * Lists and objects are JSON.
  */
-import type { CaseKey, KeyedCase } from './case.ts';
+import type { KeyedCase } from './case.ts';
 import type { RunHeader } from './report.ts';
 import { shardText } from './shard.ts';
 import { isFlaky, type Verdict } from './verdict.ts';
 
 export interface RunResults {
   readonly header: RunHeader;
-  readonly cases: ReadonlyMap<CaseKey, KeyedCase>;
+  readonly cases: Iterable<KeyedCase>;
   readonly verdicts: Iterable<Verdict>;
 }
 
@@ -38,7 +38,7 @@ export function writeResultsDatabase(file: string, { header, cases, verdicts }: 
     const places = 'key, name, image, device, options, args, env, stdin, timeout, retries';
     const insertCase = database.prepare(`INSERT INTO cases (${places}) VALUES (${'?, '.repeat(9)}?)`);
     const insertLabel = database.prepare('INSERT INTO labels VALUES (?, ?, ?)');
-    for (const { key, case: one } of cases.values()) {
+    for (const { key, case: one } of cases) {
       const lists = [one.options, one.args, one.env].map((each) => JSON.stringify(each));
       const { name, image, device = null, stdin = null, timeout, retries, labels = {} } = one;
       insertCase.run(key, name, image, device, ...lists, stdin, timeout, retries);

@@ -1,12 +1,14 @@
 /** Runs the cases of `test` and `sweep` as a campaign of a queue. */
 import { randomBytes } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
 import type { CaseKey, KeyedCase } from '../../fleet/case.ts';
 import { ON_QUEUE, openBlobStore } from '../../fleet/queue/blob-store.ts';
-import { type CampaignState, Campaigns, expectCampaignName, type JobCounts } from '../../fleet/queue/campaign.ts';
+import { type CampaignRecord, Campaigns, expectCampaignName, type JobCounts } from '../../fleet/queue/campaign.ts';
+import { CaseFeed } from '../../fleet/queue/case-feed.ts';
 import type { QueueConnection } from '../../fleet/queue/connection.ts';
 import { Coordinator, type Ending } from '../../fleet/queue/coordinator.ts';
-import { cutJobs, cutsFor, MAX_BATCH, sortCases } from '../../fleet/queue/job.ts';
+import { type Cuts, cutsFor, MAX_BATCH } from '../../fleet/queue/job.ts';
 import { countWorkers } from '../../fleet/queue/workers.ts';
 import { readReport, secondOf } from '../../fleet/report.ts';
 import { resultOfVerdict } from '../../fleet/verdict.ts';
@@ -15,43 +17,88 @@ import { packageVersion } from '../process/package-version.ts';
 import { FleetProgress } from '../text/fleet-progress.ts';
 import { warn } from '../text/report.ts';
 import { CaseLogs } from './case-logs.ts';
+import type { CollectedResults } from './collected-results.ts';
 import { openQueue } from './open-queue.ts';
+import type { CaseEntries, RunPlan } from './plan.ts';
 import { wrapperOf } from './process-channel.ts';
 import { openFleetWorker } from './queue-lanes.ts';
-import type { OnResult, TestOptions, TestPlan } from './test-options.ts';
+import type { TestOptions } from './test-options.ts';
 
 const MS_PER_S = 1000;
 const SHORT_MS = 10_000;
+const FIRST_MS = 200;
+
+/** What is run: the cases as they come, and what they become; `what` names what they are from. */
+export interface QueuedRun {
+  readonly plan: RunPlan;
+  readonly entries: CaseEntries;
+  readonly what: string;
+}
 
 /** Whether all cases have verdicts. Throws USAGE, UNREACHABLE, and what coordinators throw. */
 export async function runOnQueue(
   context: CommandContext,
   options: TestOptions,
-  plan: TestPlan,
-  onResult: OnResult,
+  run: QueuedRun,
+  results: CollectedResults,
 ): Promise<boolean> {
+  using feed = new CaseFeed(keyedCases(run));
+  const cut = await cutting(options);
+  // What is wrong with the first cases is known before there is a campaign, unless they take long to come.
+  await Promise.race([feed.ready, pause(FIRST_MS)]);
+  feed.look();
+  if (feed.isDone) run.plan.expectCases(run.what);
   await using connection = await openQueue(context, options);
   const campaigns = new Campaigns(connection);
   await campaigns.deleteOld();
-  const { state, cases } = await openCampaign(options, plan, campaigns);
-  const { record } = state;
+  const { record, isNew } = await openCampaign(context, options, campaigns);
   const { name } = record;
-  context.stderr(`wavewright: campaign ${name}\n`);
-  if (state.isCancelled) {
-    const hint = `wavewright campaign retry ${name} lets it go on`;
-    throw new WavewrightError('USAGE', `campaign ${name} was cancelled`, { hint });
+  try {
+    return await collect(context, options, { ...run, feed, cut, connection, campaigns, record, results });
+  } catch (error) {
+    if (isNew && feed.hasThrown(error)) {
+      await campaigns.delete(name);
+      context.stderr(`wavewright: campaign ${name} is deleted: its cases cannot be read\n`);
+    }
+    throw error;
   }
+}
+
+async function* keyedCases({ plan, entries }: QueuedRun): AsyncGenerator<KeyedCase> {
+  for await (const entry of entries) {
+    const keyed = plan.add(entry);
+    if (keyed) yield keyed;
+  }
+}
+
+/** A campaign that this command collects. */
+interface Collected extends QueuedRun {
+  readonly feed: CaseFeed;
+  readonly cut: (cases: readonly KeyedCase[]) => Cuts;
+  readonly connection: QueueConnection;
+  readonly campaigns: Campaigns;
+  readonly record: CampaignRecord;
+  readonly results: CollectedResults;
+}
+
+async function collect(context: CommandContext, options: TestOptions, campaign: Collected): Promise<boolean> {
+  const { plan, feed, cut, connection, campaigns, record, results } = campaign;
+  const { name } = record;
   const store = openBlobStore(record.blobs, connection);
   const logs = options.logs === undefined ? undefined : new CaseLogs(options.logs, record, store);
-  const indexes = new Map(plan.keys?.map((key, index) => [key, index]));
-  const progress = new FleetProgress(context, cases.length);
+  const progress = new FleetProgress(context, plan.keyed);
   using interruption = new Interruptions(context, name, () => void campaigns.cancel(name));
   let [failures, workMs] = [0, 0];
   const coordinator = new Coordinator({
-    ...{ connection, campaigns, record, store, jobs: cutJobs(cases, record.cuts), signal: interruption.signal },
+    ...{ connection, campaigns, record, store, feed, cut, signal: interruption.signal },
+    onRead: () => {
+      results.planned();
+      progress.isPlanned = true;
+      return plan.whole;
+    },
     onNews: (text) => progress.around(() => warn(context, text)),
     onVerdict: async ({ key, case: one }, verdict) => {
-      progress.around(() => onResult(resultOfVerdict(one.name, verdict), indexes.get(key)!, verdict));
+      progress.around(() => results.add(resultOfVerdict(one.name, verdict), plan.indexOf(key), verdict));
       progress.add(verdict.o);
       workMs += verdict.ms;
       await logs?.write(one.name, verdict);
@@ -63,7 +110,7 @@ export async function runOnQueue(
   progress.end();
   for (const problem of logs?.problems() ?? []) warn(context, problem);
   if (ending === 'done') await campaigns.finish(name);
-  else sayHowItGoesOn(context, name, ending);
+  else sayHowItGoesOn(context, name, ending, coordinator.isSubmitted);
   if (ending === 'done' && workMs < SHORT_MS && !context.isQuiet) {
     context.stderr(
       `wavewright: this was ${(workMs / MS_PER_S).toFixed(1)} s of work: one machine does it faster without --queue\n`,
@@ -72,47 +119,38 @@ export async function runOnQueue(
   return ending === 'done';
 }
 
-/** The campaign of these cases, new or known. Throws USAGE when it is of others. */
+/** The campaign of the options, new or known; its name is said. Throws USAGE. */
 async function openCampaign(
+  context: CommandContext,
   options: TestOptions,
-  { cases, keys, whole }: TestPlan,
   campaigns: Campaigns,
-): Promise<{ readonly state: CampaignState; readonly cases: readonly KeyedCase[] }> {
-  const now = new Date();
-  const { campaign = `${secondOf(now).replace(/\D/g, '')}-${randomBytes(3).toString('hex')}`, blobs = ON_QUEUE } =
-    options;
-  const sorted = sortCases(cases.map((one, index) => ({ key: keys![index]!, case: one })));
-  const times = options.timings === undefined ? new Map<CaseKey, number>() : await timesOf(options.timings);
-  const { digest, total } = whole!;
+): Promise<{ readonly record: CampaignRecord; readonly isNew: boolean }> {
+  const began = secondOf(new Date());
+  const { campaign = `${began.replace(/\D/g, '')}-${randomBytes(3).toString('hex')}`, blobs = ON_QUEUE } = options;
   const record = {
-    ...{
-      name: expectCampaignName(campaign),
-      version: packageVersion(),
-      digest,
-      total: sorted.length,
-      began: secondOf(now),
-    },
-    ...{
-      cuts: cutsFor(sorted, batchOf(options), times),
-      blobs,
-      keepS: options.keep,
-      keepsLogs: options.logs !== undefined,
-    },
+    ...{ name: expectCampaignName(campaign), version: packageVersion(), began },
+    ...{ blobs, keepS: options.keep, keepsLogs: options.logs !== undefined },
   };
-  const state = await campaigns.create(record);
-  const { record: known } = state;
+  const isNew = await campaigns.create(record);
+  const state = isNew ? undefined : await campaigns.read(campaign);
+  context.stderr(`wavewright: campaign ${campaign}\n`);
+  const { record: known = record, isCancelled = false } = state ?? {};
   if (known.version !== record.version) {
-    throw new WavewrightError(
-      'USAGE',
-      `campaign ${campaign} is of wavewright ${known.version}, this is ${record.version}`,
-    );
+    const what = `campaign ${campaign} is of wavewright ${known.version}, this is ${record.version}`;
+    throw new WavewrightError('USAGE', what);
   }
-  if (known.digest !== digest || known.total !== record.total || total < known.total) {
-    throw new WavewrightError('USAGE', `campaign ${campaign} is of other cases`, {
-      hint: 'give this run a name of its own',
-    });
+  if (isCancelled) {
+    const hint = `wavewright campaign retry ${campaign} lets it go on`;
+    throw new WavewrightError('USAGE', `campaign ${campaign} was cancelled`, { hint });
   }
-  return { state, cases: sorted };
+  return { record: known, isNew };
+}
+
+/** How cases are cut into jobs, as the options say. Throws USAGE, and as reports that are read do. */
+async function cutting(options: TestOptions): Promise<Collected['cut']> {
+  const batch = batchOf(options);
+  const times = options.timings === undefined ? new Map<CaseKey, number>() : await timesOf(options.timings);
+  return (cases) => cutsFor(cases, batch, times);
 }
 
 function batchOf({ batch = 'auto' }: TestOptions): number | 'auto' {
@@ -166,10 +204,16 @@ async function look(
     progress.around(() => warn(context, 'no worker has joined: start `wavewright worker --queue=URL`'));
 }
 
-function sayHowItGoesOn(context: CommandContext, name: string, ending: Exclude<Ending, 'done'>): void {
+function sayHowItGoesOn(
+  context: CommandContext,
+  name: string,
+  ending: Exclude<Ending, 'done'>,
+  isSubmitted: boolean,
+): void {
+  const rest = isSubmitted ? '' : ' with the cases that it has got so far';
   const text =
     ending === 'left'
-      ? `campaign ${name} goes on: the same command with --campaign=${name} collects it, \`wavewright campaign cancel ${name}\` ends it`
+      ? `campaign ${name} goes on${rest}: the same command with --campaign=${name} collects it, \`wavewright campaign cancel ${name}\` ends it`
       : `campaign ${name} was cancelled: \`wavewright campaign retry ${name}\` lets it go on, \`delete\` removes it`;
   context.stderr(`wavewright: ${text}\n`);
 }

@@ -1,8 +1,5 @@
 /** The options of commands that run cases, and what they make of them. */
-import type { Case, CaseKey } from '../../fleet/case.ts';
-import { type CaseDefaults, MAX_RETRIES, MAX_TIMEOUT_SECONDS, type WholeRun } from '../../fleet/cases-file.ts';
-import type { Shard } from '../../fleet/shard.ts';
-import type { TestResult, Verdict } from '../../fleet/verdict.ts';
+import { type CaseDefaults, MAX_RETRIES, MAX_TIMEOUT_SECONDS } from '../../fleet/cases-file.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { CAMPAIGN_OPTIONS } from '../arguments/queue-options.ts';
@@ -85,17 +82,6 @@ export const TEST_OPTIONS = {
 } as const satisfies OptionTable;
 
 export type TestOptions = OptionValues<typeof TEST_OPTIONS>;
-
-/** What a command runs. */
-export interface TestPlan {
-  readonly cases: readonly Case[];
-  /** Where they are wanted: one for each case, and what the cases are a part of. */
-  readonly keys?: readonly CaseKey[];
-  readonly whole?: WholeRun & { readonly shard?: Shard };
-}
-
-/** Called once for each case, as results come; `index` is that of the case. */
-export type OnResult = (result: TestResult, index: number, verdict?: Verdict) => void;
 
 /**
  * Whether cases need keys and names that are the same on every machine: those that share a run know its cases

@@ -57,19 +57,21 @@ async function print(
     const state = await campaigns.read(name).catch(() => undefined);
     if (!state) continue;
     const jobs = await connection.ask(countJobs(connection.queue(name)));
-    found.push({ ...state.record, state: stateOf(state), jobs });
+    const { record, cases, whole } = state;
+    found.push({ ...record, cases, digest: whole?.digest, state: stateOf(state), jobs });
   }
   if (format === 'json') {
-    const list = found.map(({ cuts: _, ...one }) => one);
     context.stdout(
-      `${JSON.stringify({ schema: 'wavewright.campaigns', version: 1, workers, campaigns: list }, undefined, 2)}\n`,
+      `${JSON.stringify({ schema: 'wavewright.campaigns', version: 1, workers, campaigns: found }, undefined, 2)}\n`,
     );
     return;
   }
-  for (const { name, total, state, began, version, jobs } of found) {
+  for (const { name, cases, digest, state, began, version, jobs } of found) {
     const { waiting, active, completed, failed } = jobs;
     const counts = `jobs: ${waiting} waiting, ${active} running, ${completed} done, ${failed} failed`;
-    context.stdout(`${name}  ${state}  ${total} cases  ${counts}  began ${began}  wavewright ${version}\n`);
+    context.stdout(
+      `${name}  ${state}  ${cases} cases${digest === undefined ? ' or more' : ''}  ${counts}  began ${began}  wavewright ${version}\n`,
+    );
   }
   context.stdout(`${found.length} campaigns, ${workers} workers\n`);
 }

@@ -65,7 +65,7 @@ async function writeDatabase(file: string, { whole, wavewright, began, cases, ve
   checkOutput(file);
   const { writeResultsDatabase } = await import('../../fleet/results-database.ts');
   const header = { ...whole, wavewright, began };
-  writeResultsDatabase(file, { header, cases, verdicts: verdicts.map(({ verdict }) => verdict) });
+  writeResultsDatabase(file, { header, cases: cases.values(), verdicts: verdicts.map(({ verdict }) => verdict) });
 }
 
 function* resultsOf(verdicts: readonly NamedVerdict[]): Generator<TestResult> {

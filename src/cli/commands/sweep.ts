@@ -6,6 +6,7 @@ import { LinePlace } from '../../fleet/json-lines.ts';
 import { parseSweep, sweepCases } from '../../fleet/sweep.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { collectTests } from '../batch/collect.ts';
+import type { CaseEntry } from '../batch/plan.ts';
 import { runTests } from '../batch/run-tests.ts';
 import { defaultsOf, TEST_OPTIONS } from '../batch/test-options.ts';
 import { readInput } from '../process/input.ts';
@@ -33,9 +34,13 @@ export const sweep = defineCommand({
       for (const one of cases) context.stdout(`${JSON.stringify(caseObject(one))}\n`);
       return 0;
     }
-    return runTests(context, options, { cases: [...cases] }, file);
+    return runTests(context, options, entriesOf(cases), file);
   },
 });
+
+async function* entriesOf(cases: Iterable<Case>): AsyncGenerator<CaseEntry> {
+  for (const one of cases) yield { kind: 'case', case: one };
+}
 
 /** The cases of a file; images and inputs lie where it says, relative to it. */
 function* casesOf(file: string, defaults: CaseDefaults): Generator<Case> {

@@ -16,7 +16,7 @@ export const test = defineCommand({
     '---, a line NAME=VALUE for each variable. The exit status is 1 when a program failed.',
   ],
   async run(context, options, operands) {
-    const collected = await collectCases(operands, defaultsOf(options), needsKeys(options));
-    return runTests(context, options, collected, operands.join(', '));
+    const entries = collectCases(operands, defaultsOf(options), needsKeys(options));
+    return runTests(context, options, entries, operands.join(', '));
   },
 });

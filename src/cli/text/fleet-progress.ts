@@ -10,7 +10,7 @@ const MS_PER_S = 1000;
 
 export class FleetProgress {
   readonly #context: CommandContext;
-  readonly #total: number;
+  readonly #cases: ArrayLike<unknown>;
   readonly #isTerminal: boolean;
   readonly #startMs = performance.now();
   #nextMs = this.#startMs;
@@ -21,9 +21,13 @@ export class FleetProgress {
   #line = '';
   #isLonely = true;
 
-  constructor(context: CommandContext, total: number) {
+  /** Whether all cases are known. */
+  isPlanned = false;
+
+  /** `cases` may become more. */
+  constructor(context: CommandContext, cases: ArrayLike<unknown>) {
     this.#context = context;
-    this.#total = total;
+    this.#cases = cases;
     this.#isTerminal = context.isProcess === true && process.stderr.isTTY && !context.isQuiet;
   }
 
@@ -44,9 +48,10 @@ export class FleetProgress {
     if (workers > 0) this.#isLonely = false;
     const nowMs = performance.now();
     const rate = (this.#done / (nowMs - this.#startMs)) * MS_PER_S;
-    const leftS = rate > 0 ? `${Math.ceil((this.#total - this.#done) / rate)} s left` : '';
+    const total = this.#cases.length;
+    const leftS = rate > 0 && this.isPlanned ? `${Math.ceil((total - this.#done) / rate)} s left` : '';
     const parts = [
-      `${this.#done}/${this.#total}`,
+      `${this.#done}/${total}${this.isPlanned ? '' : ' or more'}`,
       `${this.#failed} failed`,
       `${workers} workers`,
       `${active} jobs run`,

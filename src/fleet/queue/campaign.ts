@@ -1,14 +1,13 @@
 /** Campaigns on a queue: what each is, what became of it, and what is removed with it. */
 import type { Queue } from 'bullmq';
 import { WavewrightError } from '../../base/errors.ts';
-import { LIMITS } from '../../base/limits.ts';
+import type { WholeRun } from '../cases-file.ts';
 import { isObject, LinePlace, numberMember, required, textMember } from '../json-lines.ts';
 import { type BlobHash, deleteQueueBlob, isBlobHash } from './blob-store.ts';
+import { recordKey, slicesKey, wholeOf } from './campaign-slices.ts';
 import { PREFIX, type QueueConnection } from './connection.ts';
-import { type Cuts, MAX_BATCH } from './job.ts';
 
-const RECORD_VERSION = 1;
-const MAX_CUTS = 1_000_000;
+const RECORD_VERSION = 2;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** What a campaign is, written once. */
@@ -16,13 +15,8 @@ export interface CampaignRecord {
   readonly name: string;
   /** The version of Wavewright: verdicts depend on it. */
   readonly version: string;
-  /** Over the keys of all cases, as reports have it. */
-  readonly digest: string;
-  /** Cases. */
-  readonly total: number;
   /** When it began, to the second: `2026-01-02T03:04:05`, UTC. */
   readonly began: string;
-  readonly cuts: Cuts;
   /** Where programs and inputs are: `queue`, or the address of a store. */
   readonly blobs: string;
   /** Whether the output of what did not pass is kept. */
@@ -33,13 +27,16 @@ export interface CampaignRecord {
 
 export interface CampaignState {
   readonly record: CampaignRecord;
+  /** Cases, so far. */
+  readonly cases: number;
+  /** What reports say of all of them, once all were read. */
+  readonly whole: WholeRun | undefined;
   readonly isCancelled: boolean;
   /** When its report was written, in milliseconds since 1970. */
   readonly finishedMs: number | undefined;
 }
 
 const INDEX = `${PREFIX}:campaigns`;
-const keyOf = (name: string): string => `${PREFIX}:campaign:${name}`;
 const blobsKey = (name: string): string => `${PREFIX}:campaign-blobs:${name}`;
 
 /** A name that can be part of a key. Throws USAGE. */
@@ -55,22 +52,23 @@ export class Campaigns {
     this.#connection = connection;
   }
 
-  /** Writes the record unless there is one; the one that is there then. */
-  async create(record: CampaignRecord): Promise<CampaignState> {
+  /** Writes the record unless there is one; whether there was none. */
+  async create(record: CampaignRecord): Promise<boolean> {
     const { redis } = this.#connection;
     const text = JSON.stringify({ v: RECORD_VERSION, ...record });
-    await this.#connection.ask(redis.hsetnx(keyOf(record.name), 'record', text));
+    const isNew = await this.#connection.ask(redis.hsetnx(recordKey(record.name), 'record', text));
     await this.#connection.ask(redis.sadd(INDEX, record.name));
-    return (await this.read(record.name)) ?? { record, isCancelled: false, finishedMs: undefined };
+    return isNew === 1;
   }
 
   /** Undefined where there is none. Throws BAD_INPUT for a record that is none. */
   async read(name: string): Promise<CampaignState | undefined> {
-    const fields = await this.#connection.ask(this.#connection.redis.hgetall(keyOf(name)));
-    const { record, cancelled, finished } = fields;
+    const fields = await this.#connection.ask(this.#connection.redis.hgetall(recordKey(name)));
+    const { record, cancelled, finished, cases, whole } = fields;
     if (record === undefined) return undefined;
     return {
       record: parseRecord(record, name),
+      ...{ cases: Number(cases ?? 0), whole: wholeOf(whole) },
       isCancelled: cancelled !== undefined,
       finishedMs: finished === undefined ? undefined : Number(finished),
     };
@@ -83,15 +81,15 @@ export class Campaigns {
   }
 
   async cancel(name: string): Promise<void> {
-    await this.#connection.ask(this.#connection.redis.hset(keyOf(name), 'cancelled', '1'));
+    await this.#connection.ask(this.#connection.redis.hset(recordKey(name), 'cancelled', '1'));
   }
 
   async isCancelled(name: string): Promise<boolean> {
-    return (await this.#connection.ask(this.#connection.redis.hexists(keyOf(name), 'cancelled'))) === 1;
+    return (await this.#connection.ask(this.#connection.redis.hexists(recordKey(name), 'cancelled'))) === 1;
   }
 
   async finish(name: string): Promise<void> {
-    await this.#connection.ask(this.#connection.redis.hset(keyOf(name), 'finished', String(Date.now())));
+    await this.#connection.ask(this.#connection.redis.hset(recordKey(name), 'finished', String(Date.now())));
   }
 
   /** Notes that a campaign needs a blob of the queue. */
@@ -114,7 +112,7 @@ export class Campaigns {
       await this.#connection.ask(job.remove());
       await this.#connection.ask(queue.add(kind, data, { jobId: id, attempts, backoff }));
     }
-    await this.#connection.ask(this.#connection.redis.hdel(keyOf(name), 'cancelled', 'finished'));
+    await this.#connection.ask(this.#connection.redis.hdel(recordKey(name), 'cancelled', 'finished'));
     return single.length;
   }
 
@@ -131,7 +129,7 @@ export class Campaigns {
       for (const key of others) isUsed ||= (await this.#connection.ask(redis.sismember(key, blob))) === 1;
       if (!isUsed) await this.#connection.ask(deleteQueueBlob(this.#connection, blob));
     }
-    await this.#connection.ask(redis.del(keyOf(name), blobsKey(name)));
+    await this.#connection.ask(redis.del(recordKey(name), slicesKey(name), blobsKey(name)));
   }
 
   /** Removes what was finished long ago; the names. */
@@ -180,24 +178,13 @@ function parseRecord(text: string, campaign: string): CampaignRecord {
     throw place.wrong('its record is no JSON');
   }
   if (!isObject(object) || object['v'] !== RECORD_VERSION) throw place.wrong('its record is of another version');
-  const { digest, cuts, keepsLogs } = object;
-  if (object['name'] !== campaign || !isBlobHash(digest)) throw place.wrong('its record is damaged');
+  if (object['name'] !== campaign) throw place.wrong('its record is damaged');
   const word = (name: string) => required(textMember(object, name, place), name, place);
-  const amount = (name: string, max: number) =>
-    required(numberMember(object, name, { min: 0, max }, place), name, place);
-  if (!Array.isArray(cuts) || cuts.length > MAX_CUTS || !cuts.every(isCut)) throw place.wrong("'cuts' are no sizes");
+  const keepS = numberMember(object, 'keepS', { min: 0, max: Number.MAX_SAFE_INTEGER }, place);
   const began = word('began');
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(began)) throw place.wrong("'began' is no time");
   return {
-    ...{ name: campaign, digest, cuts, began, version: word('version'), blobs: word('blobs') },
-    ...{ total: amount('total', LIMITS.cases), keepS: amount('keepS', Number.MAX_SAFE_INTEGER) },
-    keepsLogs: keepsLogs === true,
+    ...{ name: campaign, began, version: word('version'), blobs: word('blobs') },
+    ...{ keepS: required(keepS, 'keepS', place), keepsLogs: object['keepsLogs'] === true },
   };
-}
-
-function isCut(value: unknown): value is readonly [number, number] {
-  if (!Array.isArray(value) || value.length !== 2) return false;
-  const [size, count]: readonly unknown[] = value;
-  const isFine = (each: unknown, max: number) => Number.isInteger(each) && Number(each) > 0 && Number(each) <= max;
-  return isFine(size, MAX_BATCH) && isFine(count, LIMITS.cases);
 }

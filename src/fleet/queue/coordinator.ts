@@ -7,19 +7,26 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Job as QueuedJob } from 'bullmq';
 import { WavewrightError } from '../../base/errors.ts';
 import { type CaseHashes, FileHashes, type KeyedCase } from '../case.ts';
+import type { WholeRun } from '../cases-file.ts';
 import { isObject, LinePlace } from '../json-lines.ts';
 import { parseVerdict } from '../report.ts';
 import { TAIL_BYTES, type Verdict } from '../verdict.ts';
 import { type BlobHash, type BlobStore, hashOfBytes, ON_QUEUE, readBlobFile } from './blob-store.ts';
 import { type CampaignRecord, type Campaigns, countJobs, type JobCounts } from './campaign.ts';
+import { CampaignSlices, countCases } from './campaign-slices.ts';
+import type { CaseFeed } from './case-feed.ts';
 import { isOutOfMemory, type QueueConnection } from './connection.ts';
-import { type Job, jobData, jobOf, packJobData, type SentCase } from './job.ts';
+import { type Cuts, cutJobs, type Job, jobData, jobOf, packJobData, type SentCase } from './job.ts';
 
 export interface CoordinatorOptions {
   readonly connection: QueueConnection;
   readonly campaigns: Campaigns;
   readonly record: CampaignRecord;
-  readonly jobs: readonly Job[];
+  /** All cases of the campaign, in order. */
+  readonly feed: CaseFeed;
+  readonly cut: (cases: readonly KeyedCase[]) => Cuts;
+  /** What the cases are together; called when the feed has ended. */
+  readonly onRead: () => WholeRun;
   readonly store: BlobStore;
   /** Once for each case. */
   readonly onVerdict: (keyed: KeyedCase, verdict: Verdict) => void | Promise<void>;
@@ -60,31 +67,82 @@ export class Coordinator {
   readonly #seen = { completed: new Set<string>(), failed: new Set<string>() };
   readonly #cursor = { completed: 0, failed: 0 };
   readonly #uploaded = new Set<BlobHash>();
+  readonly #slices: CampaignSlices;
+  #isRead = false;
   #shortLooks = 0;
   #fullSinceMs: number | undefined;
 
   constructor(options: CoordinatorOptions) {
     this.#options = options;
-    for (const job of options.jobs) this.#open.set(job.id, job);
+    this.#slices = new CampaignSlices(options.connection, options.record.name);
   }
 
-  /** Until all cases have verdicts. Throws what ends it: IO, UNREACHABLE, LIMIT_EXCEEDED. */
+  /** Whether the queue has got all. */
+  get isSubmitted(): boolean {
+    return this.#isRead && this.#toSubmit.length === 0;
+  }
+
+  /**
+   * Until all cases have verdicts. Throws what ends it: IO, UNREACHABLE, LIMIT_EXCEEDED; USAGE where the
+   * campaign is of other cases; what the feed throws.
+   */
   async run(): Promise<Ending> {
     const { connection, campaigns, record, signal, onLook } = this.#options;
     const queue = connection.queue(record.name);
     await this.#collect(await connection.ask(countJobs(queue)));
-    this.#toSubmit.push(...this.#open.values());
-    while (this.#open.size > 0) {
+    while (!this.#isRead || this.#open.size > 0) {
       if (signal.aborted) return 'left';
       if (await campaigns.isCancelled(record.name)) return 'cancelled';
+      await this.#read();
       await this.#submit();
       const counts = await connection.ask(countJobs(queue));
       await this.#collect(counts);
       await this.#checkLoss(counts);
       await onLook(counts);
-      if (this.#open.size > 0 && !this.#canSubmit) await pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await this.#pause();
     }
     return 'done';
+  }
+
+  /** Until there may be something new, if there is nothing to do. */
+  async #pause(): Promise<void> {
+    const { feed, signal } = this.#options;
+    if (this.#canSubmit || (this.#isRead && this.#open.size === 0)) return;
+    const time = pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    await (this.#isRead ? time : Promise.race([time, feed.ready]));
+  }
+
+  /** Takes a slice of the cases, as soon as there is one. */
+  async #read(): Promise<void> {
+    if (this.#isRead) return;
+    const { feed, cut, onRead } = this.#options;
+    for (let count = feed.look(); count > 0; ) {
+      const cases = feed.peek(count);
+      const cuts = await this.#slices.next(cases, cut(cases));
+      count = countCases(cuts);
+      if (count === cases.length) {
+        feed.drop(count);
+        for (const job of cutJobs(cases, cuts)) await this.#expect(job);
+        break;
+      }
+      if (feed.lacks(count)) throw this.#slices.isOfOthers();
+      if (feed.peek(count).length < count) break;
+    }
+    if (!feed.isDone) return;
+    this.#isRead = true;
+    await this.#slices.complete(onRead());
+  }
+
+  /** Wants the verdicts of a job, which may be there already. */
+  async #expect(job: Job): Promise<void> {
+    const { connection, record } = this.#options;
+    this.#open.set(job.id, job);
+    const state = FINISHED.find((each) => this.#seen[each].has(job.id));
+    if (!state) this.#toSubmit.push(job);
+    else {
+      const found = await connection.ask(connection.queue(record.name).getJob(job.id));
+      if (found) await this.#settle(job, found, state);
+    }
   }
 
   get #canSubmit(): boolean {
@@ -169,9 +227,11 @@ export class Coordinator {
       const jobs = await connection.ask(
         Promise.all(fresh.map((id) => (this.#open.has(id) ? queue.getJob(id) : undefined))),
       );
-      for (const [i, id] of fresh.entries()) {
+      for (const id of fresh) {
         seen.add(id);
         this.#inQueue.add(id);
+      }
+      for (const [i, id] of fresh.entries()) {
         const job = this.#open.get(id);
         const found = jobs[i];
         if (job && found) await this.#settle(job, found, state);
@@ -192,9 +252,7 @@ export class Coordinator {
     if (job.cases.length > 1) {
       // One of them is to blame: alone, each has its own verdict.
       for (const keyed of job.cases) {
-        const single = jobOf([keyed]);
-        this.#open.set(single.id, single);
-        this.#toSubmit.push(single);
+        await this.#expect(jobOf([keyed]));
       }
       return;
     }
@@ -214,6 +272,7 @@ export class Coordinator {
     if (this.#shortLooks < LOOKS_BEFORE_LOST) return;
     onNews(`the queue knows ${counts.all} of ${this.#inQueue.size} jobs: those without a verdict are submitted again`);
     await campaigns.create(record);
+    await this.#slices.restore();
     for (const set of [this.#inQueue, this.#waiting, this.#seen.completed, this.#seen.failed, this.#uploaded])
       set.clear();
     [this.#waitingCases, this.#shortLooks, this.#cursor.completed, this.#cursor.failed] = [0, 0, 0, 0];

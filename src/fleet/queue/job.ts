@@ -1,10 +1,10 @@
 /** Jobs of a campaign: some cases each, cut the same way whoever cuts, as data that workers check. */
 import { hash } from 'node:crypto';
 import { WavewrightError } from '../../base/errors.ts';
+import { LIMITS } from '../../base/limits.ts';
 import { type Case, type CaseKey, caseKey, type KeyedCase } from '../case.ts';
 import { caseObject, caseOf } from '../cases-file.ts';
 import { expectNames, isObject, type JsonObject, type LinePlace, textMember } from '../json-lines.ts';
-import { order } from '../shard.ts';
 import { type BlobHash, hashOfBytes, isBlobHash } from './blob-store.ts';
 
 const JOB_VERSION = 1;
@@ -27,9 +27,15 @@ export interface Job {
 /** How many cases jobs have, in order: pairs of a size and of how many jobs have it. */
 export type Cuts = readonly (readonly [size: number, count: number])[];
 
-/** The order in which cases are cut into jobs. */
-export const sortCases = (cases: readonly KeyedCase[]): KeyedCase[] =>
-  [...cases].sort((a, b) => order(a.case.name, b.case.name) || order(a.key, b.key));
+/** Whether a value, which anybody may have written, is how cases are cut. */
+export const isCuts = (value: unknown): value is Cuts => Array.isArray(value) && value.every(isCut);
+
+function isCut(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length !== 2) return false;
+  const [size, count]: readonly unknown[] = value;
+  const isFine = (each: unknown, max: number) => Number.isInteger(each) && Number(each) > 0 && Number(each) <= max;
+  return isFine(size, MAX_BATCH) && isFine(count, LIMITS.cases);
+}
 
 /**
  * Sizes of jobs for cases in order: `batch` of them, or for `auto` as many as take 2 s by the times of an
