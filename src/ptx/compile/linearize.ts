@@ -78,7 +78,7 @@ export function linearize(parts: BodyParts, blocks: readonly FlatBlock[]): Linea
   const scalars = parts.isKernel && !parts.calls ? uniformRegisters(whole, parts.givesWay) : NO_SCALARS;
   const pieces = piecesOf(parts, blocks, { selected, scalars });
   const joins = joinsOf(pieces, parts);
-  const emitter = new Emitter(pieces, joins, parts);
+  const emitter = new Emitter(pieces, joins, { ...parts, scalars });
   const linear = pieces.map((_, place) => emitter.block(place));
   return { blocks: linear.map((block) => ({ ...block, code: withScalars(block.code, scalars, parts.temporary) })) };
 }
@@ -268,9 +268,13 @@ function joinsBefore(size: number, joins: ReadonlySet<number>): Uint32Array {
 
 const PLAIN_CLASSES: ReadonlySet<string> = new Set(['integer', 'float', 'convert', 'move', 'memory']);
 
-/** Whether it does nothing where no lane is active. */
-const isPlain = ({ form: { row }, aside, callee }: Lir): boolean =>
-  PLAIN_CLASSES.has(row.className) && row.control === 'next' && aside === undefined && callee === undefined;
+/** Whether it does nothing where no lane is active: loads whose address is in scalars are made by the wave. */
+const isPlain = ({ form: { row }, operands, aside, callee }: Lir, scalars: ScalarPlaces): boolean =>
+  PLAIN_CLASSES.has(row.className) &&
+  row.control === 'next' &&
+  aside === undefined &&
+  callee === undefined &&
+  !(row.className === 'memory' && operands.some((each) => each.kind === 'virtual' && scalars.has(each.id)));
 
 const resumption = (block: number): BlockAddress => ({ kind: 'block', block });
 /** Who goes back has not waited at the join there, so that it would not be asked for there. */
@@ -279,6 +283,7 @@ const backTo = resumption;
 class Emitter {
   readonly #pieces: readonly Piece[];
   readonly #joins: ReadonlySet<number>;
+  readonly #scalars: ScalarPlaces;
   /** The join at or behind each place; the end, where there is none. */
   readonly #nextJoin: Uint32Array;
   readonly #joinsBefore: Uint32Array;
@@ -291,9 +296,14 @@ class Emitter {
   /** Nobody asks where those are that came to the end. */
   readonly #isEndOver: boolean;
 
-  constructor(pieces: readonly Piece[], joins: ReadonlySet<number>, parts: BodyParts) {
+  constructor(
+    pieces: readonly Piece[],
+    joins: ReadonlySet<number>,
+    parts: BodyParts & { readonly scalars: ScalarPlaces },
+  ) {
     this.#pieces = pieces;
     this.#joins = joins;
+    this.#scalars = parts.scalars;
     this.#joinsBefore = joinsBefore(pieces.length, joins);
     this.#end = endOf(pieces);
     this.#isKernel = parts.isKernel;
@@ -385,7 +395,7 @@ class Emitter {
     // Without lanes a branch that the wave takes as a whole could lead back for ever.
     const isAround = Math.min(way.taken, way.other) <= place && !way.isUniform;
     if (!isAround) return undefined;
-    const isHarmless = this.#harmless.get(latch) ?? code.every(isPlain);
+    const isHarmless = this.#harmless.get(latch) ?? code.every((line) => isPlain(line, this.#scalars));
     this.#harmless.set(latch, isHarmless);
     return isHarmless ? latch : undefined;
   }

@@ -72,11 +72,14 @@ const DOUBLE: Extent = { type: 'b64', count: 2 };
 
 function loadAt(b: PtxBuilder, { type, count, isFree = false }: Extent): void {
   const size = sizeOf(type);
-  const { space, address } = placeOf(b, 1);
+  const { space, address: common } = placeOf(b, 1);
+  const isOfWave = space === 'global' && !common.lane;
+  // The wave loads a parameter, which is always there, whoever wants it.
+  const predicate = isOfWave && b.address(1).isParameter ? undefined : b.guard;
+  const address = isOfWave && predicate?.lane ? ownAddress(b, common) : common;
   const dwords: Value[] = [];
   let at = 0;
   for (const bytes of accessSizes(size * count)) {
-    const predicate = space === 'global' && !address.lane ? undefined : b.guard;
     const alignmentBytes = at === 0 && !isFree ? size * count : 1;
     dwords.push(...b.load(space, bytes, advanced(b, address, at), { predicate, alignmentBytes }));
     at += bytes;
@@ -84,6 +87,9 @@ function loadAt(b: PtxBuilder, { type, count, isFree = false }: Extent): void {
   fenceAfter(b);
   for (let i = 0; i < count; i++) b.write(0, element(b, dwords, i * size, type), i);
 }
+
+/** With something of the lane in it: each makes its own access, whatever is the same for all. */
+const ownAddress = (b: PtxBuilder, address: Value): Value => b.add(address, b.zext64(b.and(b.laneId(), b.i32(0))));
 
 /** What is at a byte of dwords, which fills 32 bits as its type says. */
 function element(b: PtxBuilder, dwords: readonly Value[], offset: number, type: PtxType): Value {
@@ -143,8 +149,7 @@ function copy(b: PtxBuilder): void {
   const dwords = Array.from({ length: sizeBytes / 4 }, (_, i) => {
     const isThere = b.ltU(b.i32(4 * i), sourceSize);
     const predicate = b.guard ? b.op('i1.and', isThere, b.guard) : isThere;
-    // Each lane makes its own access, whatever is the same for all.
-    const address = b.add(advanced(b, from.address, 4 * i), b.zext64(b.and(b.laneId(), b.i32(0))));
+    const address = ownAddress(b, advanced(b, from.address, 4 * i));
     const [dword] = b.load(from.space, 4, address, { predicate });
     const rest = b.sub(sourceSize, b.i32(4 * i));
     const mask = b.sub(b.shl(b.i32(1), b.shl(rest, 3)), b.i32(1));
@@ -228,8 +233,8 @@ function update(b: PtxBuilder, first: number, element = 0): Value {
   const data = b.read(first + 1, element);
   const operands = kind === 'cas' ? [b.read(first + 2), data] : [data];
   const at = advanced(b, address, element * sizeOf(type));
-  // An access with nothing of a lane in it would be one of the wave, but each lane makes its own.
-  const own = at.lane || space !== 'global' ? at : b.add(at, b.zext64(b.and(b.laneId(), b.i32(0))));
+  // An access with nothing of a lane in it would be one of the wave.
+  const own = at.lane || space !== 'global' ? at : ownAddress(b, at);
   const apply = updateOf(kind, type, space);
   const old =
     sizeOf(type) === 2
