@@ -65,13 +65,21 @@ export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, fact
   const pcCounts = a.pcCounts && b.pcCounts ? sumOfPcs(a.pcCounts, b.pcCounts, factor) : (a.pcCounts ?? b.pcCounts);
   return {
     instructions: a.instructions + factor * b.instructions,
-    tiers: sumOf(a.tiers, b.tiers, factor),
+    tiers: sumOfTiers(a.tiers, b.tiers, factor),
     ...(classes && { classes }),
     ...(pcCounts && { pcCounts }),
     workgroups: a.workgroups + factor * b.workgroups,
     waves: a.waves + factor * b.waves,
   };
 }
+
+/** By their names, not as `sumOf` does it: each launch is added. */
+const sumOfTiers = (a: TierInstructions, b: TierInstructions, factor: number): TierInstructions => ({
+  reference: a.reference + factor * b.reference,
+  handlers: a.handlers + factor * b.handlers,
+  regions: a.regions + factor * b.regions,
+  loops: a.loops + factor * b.loops,
+});
 
 /** `known`, if anything, plus `factor` times `count`. */
 export function addPcCount(known: PcCount | undefined, { waves, lanes, taken, memory }: PcCount, factor = 1): PcCount {

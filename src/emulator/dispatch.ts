@@ -94,8 +94,9 @@ export class EmulatorDispatch {
 
   /** Of all threads; of a worker when it has ended. */
   #sum(counter: 'instructions' | 'waves' | 'workgroups'): number {
-    const outcomes = this.#team?.outcomes ?? [];
-    return outcomes.reduce((sum, outcome) => sum + outcome[counter], this.#scheduler[counter]);
+    let sum = this.#scheduler[counter];
+    if (this.#team) for (const outcome of this.#team.outcomes) sum += outcome[counter];
+    return sum;
   }
 
   cancel(): void {
@@ -125,7 +126,8 @@ export class EmulatorDispatch {
       }
       this.#fail(faultOf(this.#emulator, this.#scheduler.faulted(error)));
     } finally {
-      this.#workedMs += now() - beginMs;
+      // What workers are worth goes by it.
+      if (this.#emulator.workers) this.#workedMs += now() - beginMs;
       if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
         this.#emulator.workers?.missed(this.#workedMs);
       }

@@ -31,8 +31,8 @@ export class Prebuilt {
   readonly #manifest: string;
 
   /**
-   * `headers`: files of the repository that are copied into the folder where the commands run; `manifest`: its
-   * name in `folder`.
+   * `headers`: files of the repository that are copied to where the commands run; `manifest`: its name in
+   * `folder`.
    */
   constructor(
     folder: string,

@@ -92,7 +92,8 @@ export function launchOf(
   const entryAddress = guestAddress(BigInt.asUintN(64, kernelObject + descriptor.kernelCodeEntryByteOffset));
   const entry = emulator.memory.offset(entryAddress);
   // Hosts may write code into any memory and dispatch it: it need not be published.
-  if (entry === undefined || memory.guestView(entryAddress, MIN_CODE_BYTES, 'read') === undefined) {
+  const code = entry === undefined ? undefined : emulator.memory.code(entry);
+  if (entry === undefined || code === undefined || entry + MIN_CODE_BYTES > code.offset + code.sizeBytes) {
     return refuse(`the kernel's entry ${hex(entryAddress)} is not in memory that the GPU may read`);
   }
   // Launchers checked what they ask for; the descriptor may ask for more, and code may have written it.

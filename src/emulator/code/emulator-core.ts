@@ -154,7 +154,8 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly #compileThreshold: number | undefined;
   readonly #executors = new Map<32 | 64, Executor>();
   readonly #handlers = new Map<32 | 64, HandlerTable>();
-  readonly #caches = new Map<string, CodeCache>();
+  /** By wave size and MODE, as one number: each launch asks. */
+  readonly #caches = new Map<number, CodeCache>();
 
   constructor(
     { frontEnd, executors, watch }: CoreParts,
@@ -235,7 +236,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   /** Decoded code for a wave size and MODE. */
   codeCache(waveSize: 32 | 64, mode: number): CodeCache {
     const keyBits = mode & this.frontEnd.modeKeyBits;
-    const key = `${waveSize} ${keyBits}`;
+    const key = keyBits * 64 + (waveSize - 1);
     let cache = this.#caches.get(key);
     if (!cache) {
       cache = new CodeCache(this, {

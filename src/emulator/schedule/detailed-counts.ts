@@ -12,32 +12,33 @@ export class DetailedCounts {
   readonly classes: ClassInstructions | undefined;
   readonly #core: EmulatorCore;
   readonly #waveSize: 32 | 64;
-  readonly #pcs: ExecutionCounts = new Map();
+  /** Where they are counted. */
+  readonly #pcs: ExecutionCounts | undefined;
   /** Where waves are traced. */
   readonly trace: DispatchTrace | undefined;
 
   constructor(core: EmulatorCore, waveSize: 32 | 64) {
     this.#core = core;
     this.#waveSize = waveSize;
+    if (core.pcCounter) this.#pcs = new Map();
     if (core.tracer) this.trace = new DispatchTrace(waveSize);
     if (core.countsClasses) this.classes = Object.fromEntries(core.frontEnd.classes.map((name) => [name, 0]));
   }
 
   /** Undefined where they are not counted. */
   get pcs(): ExecutionCounts | undefined {
-    const { pcCounter } = this.#core;
-    pcCounter?.settle(this.#pcs);
-    return pcCounter && this.#pcs;
+    if (this.#pcs) this.#core.pcCounter!.settle(this.#pcs);
+    return this.#pcs;
   }
 
   /** Before waves of the dispatch run. */
   begin(): void {
-    this.#core.pcCounter?.countFor(this.#pcs);
+    if (this.#pcs) this.#core.pcCounter!.countFor(this.#pcs);
   }
 
   /** No more waves of the dispatch run. */
   end(): void {
-    this.#core.pcCounter?.settle(this.#pcs);
+    if (this.#pcs) this.#core.pcCounter!.settle(this.#pcs);
     if (this.trace) this.#core.tracer!.end(this.trace);
   }
 

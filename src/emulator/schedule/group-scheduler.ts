@@ -107,8 +107,9 @@ export class GroupScheduler implements RecordHolder {
   #round: RoundResult = 'waited';
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
-  readonly #sync: GlobalSyncTaker;
-  readonly #barriers: NamedBarriers;
+  /** Made for the first wave that asks for it, as few do. */
+  #sync: GlobalSyncTaker | undefined;
+  #barriers: NamedBarriers | undefined;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
   #slice: number;
 
@@ -127,12 +128,15 @@ export class GroupScheduler implements RecordHolder {
     this.#detailed = new DetailedCounts(core, launch.waveSize);
     this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
     this.#turns = new LaneTurnTaker(core, launch);
-    this.#sync = new GlobalSyncTaker(core, this.#detailed);
-    this.#barriers = new NamedBarriers(core);
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
     core.holders.add(this);
+  }
+
+  get #globalSync(): GlobalSyncTaker {
+    this.#sync ??= new GlobalSyncTaker(this.#core, this.#detailed);
+    return this.#sync;
   }
 
   /** From here on a workgroup is long. */
@@ -279,7 +283,7 @@ export class GroupScheduler implements RecordHolder {
     try {
       for (;;) {
         const index = executor.runGroup(slot.group, this.#core.clock());
-        if (index < 0 && this.#barriers.goesOn(slot)) continue;
+        if (index < 0 && this.#barriers?.goesOn(slot)) continue;
         if (index < 0) break;
         const state = this.#afterExit(slot.waves[index]!);
         slot.setState(index, state);
@@ -355,10 +359,11 @@ export class GroupScheduler implements RecordHolder {
       case EXIT_CODES.end:
         return this.#takeTurn(wave, record, 'ended');
       case EXIT_CODES['gws-init']:
-        return this.#sync.init(wave.base);
+        return this.#globalSync.init(wave.base);
       case EXIT_CODES['gws-barrier']:
-        return this.#sync.arrive(wave.base, record);
+        return this.#globalSync.arrive(wave.base, record);
       case EXIT_CODES['named-barrier']:
+        this.#barriers ??= new NamedBarriers(this.#core);
         return this.#barriers.arrive(this.#running!, this.#running!.get('current'), record);
       case EXIT_UNTRANSLATED:
         throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);

@@ -96,10 +96,11 @@ export class WorkgroupSlot {
       throw error;
     }
     this.ldsBase = lds;
-    this.waves = Array.from({ length: count }, (_, i) => ({
-      base: states + i * stateSize,
-      privateBase: scratch + i * privateSize,
-    }));
+    const waves: Wave[] = [];
+    for (let i = 0; i < count; i++) {
+      waves.push({ base: states + i * stateSize, privateBase: scratch + i * privateSize });
+    }
+    this.waves = waves;
     const rowSize = rowSizeBytes(waveSize);
     this.set('waves', states);
     this.set('waveStride', stateSize);
@@ -193,7 +194,8 @@ export class WorkgroupSlot {
   }
 
   clearLds(): void {
-    fillBytes(this.#memory.bytes, 0, this.ldsBase, this.ldsBase + this.#launch.ldsSizeBytes);
+    const { ldsSizeBytes } = this.#launch;
+    if (ldsSizeBytes > 0) fillBytes(this.#memory.bytes, 0, this.ldsBase, this.ldsBase + ldsSizeBytes);
   }
 
   /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */

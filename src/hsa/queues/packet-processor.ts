@@ -266,9 +266,8 @@ export class PacketProcessor implements PacketConsumer {
       return false;
     }
     if (barrier && this.#started.length > 0) return false;
-    const bytes = this.#queue.ring.subarray(slot * AQL_PACKET_SIZE_BYTES, (slot + 1) * AQL_PACKET_SIZE_BYTES);
     try {
-      const packet = this.#start(type, bytes, slot);
+      const packet = this.#start(type, slot);
       if (packet === undefined) return false;
       this.#started.push(packet);
       this.#next += 1n;
@@ -284,10 +283,12 @@ export class PacketProcessor implements PacketConsumer {
   }
 
   /** `undefined`: a barrier packet whose signals do not allow it yet. */
-  #start(type: number, bytes: Uint8Array, slot: number): StartedPacket | undefined {
+  #start(type: number, slot: number): StartedPacket | undefined {
     const index = this.#next;
+    const { ring } = this.#queue;
+    const at = slot * AQL_PACKET_SIZE_BYTES;
     if (type === PACKET_TYPE.kernelDispatch) {
-      const packet = decodeKernelDispatch(bytes);
+      const packet = decodeKernelDispatch(ring, at);
       const { completionSignal } = packet;
       this.#expectCompletion(completionSignal);
       const kernel = this.#agent.kernels.get(packet.kernelObject);
@@ -298,7 +299,7 @@ export class PacketProcessor implements PacketConsumer {
       return { index, completionSignal, dispatch, packet, ...of, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
-      const { dependencies, completionSignal } = decodeBarrier(bytes);
+      const { dependencies, completionSignal } = decodeBarrier(ring, at);
       this.#expectCompletion(completionSignal);
       const done = dependencies.map((address) => signalValue(this.#memory, address) === 0n);
       const allowed =
@@ -306,7 +307,7 @@ export class PacketProcessor implements PacketConsumer {
       return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
     }
     if (type === PACKET_TYPE.vendor) {
-      const { signal, condition, value, mask, completionSignal } = decodeBarrierValue(bytes);
+      const { signal, condition, value, mask, completionSignal } = decodeBarrierValue(ring, at);
       this.#expectCompletion(completionSignal);
       const allowed = signal === 0n || conditionHolds(condition, signalValue(this.#memory, signal) & mask, value);
       return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;

@@ -82,11 +82,9 @@ export function encodeKernelDispatch(packet: Uint8Array, fields: KernelDispatchP
   const data = dataView(packet);
   const base = packet.byteOffset;
   packet.fill(0, 4);
-  for (const [dimension, size] of fields.workgroupSize.entries()) {
-    data.setUint16(base + dispatch.workgroupSize + 2 * dimension, size, true);
-  }
-  for (const [dimension, size] of fields.gridSize.entries()) {
-    data.setUint32(base + dispatch.gridSize + 4 * dimension, size, true);
+  for (let dimension = 0; dimension < 3; dimension++) {
+    data.setUint16(base + dispatch.workgroupSize + 2 * dimension, fields.workgroupSize[dimension]!, true);
+    data.setUint32(base + dispatch.gridSize + 4 * dimension, fields.gridSize[dimension]!, true);
   }
   data.setUint32(base + dispatch.privateSegmentSize, fields.privateSegmentSizeBytes, true);
   data.setUint32(base + dispatch.groupSegmentSize, fields.groupSegmentSizeBytes, true);
@@ -96,10 +94,11 @@ export function encodeKernelDispatch(packet: Uint8Array, fields: KernelDispatchP
   return encodeHeader(PACKET_TYPE.kernelDispatch, barrier) | (fields.dimensions << 16);
 }
 
-export function decodeKernelDispatch(packet: Uint8Array): KernelDispatchPacket<GuestAddress> {
+/** `start`: where the packet is in the bytes, as in all that decode. */
+export function decodeKernelDispatch(bytes: Uint8Array, start = 0): KernelDispatchPacket<GuestAddress> {
   const { dispatch } = PACKET;
-  const data = dataView(packet);
-  const base = packet.byteOffset;
+  const data = dataView(bytes);
+  const base = bytes.byteOffset + start;
   const group = (dimension: number) => data.getUint16(base + dispatch.workgroupSize + 2 * dimension, true);
   const grid = (dimension: number) => data.getUint32(base + dispatch.gridSize + 4 * dimension, true);
   return {
@@ -131,9 +130,9 @@ export function encodeBarrier(
   return encodeHeader(mode === 'all' ? PACKET_TYPE.barrierAnd : PACKET_TYPE.barrierOr, barrier);
 }
 
-export function decodeBarrier(packet: Uint8Array): BarrierPacket<GuestAddress> {
-  const data = dataView(packet);
-  const base = packet.byteOffset;
+export function decodeBarrier(bytes: Uint8Array, start = 0): BarrierPacket<GuestAddress> {
+  const data = dataView(bytes);
+  const base = bytes.byteOffset + start;
   const dependencies: GuestAddress[] = [];
   for (let index = 0; index < BARRIER_DEPENDENCIES; index++) {
     const address = addressAt(data, base + PACKET.barrier.dependencies + 8 * index);
@@ -157,10 +156,10 @@ export function encodeBarrierValue(packet: Uint8Array, fields: BarrierValuePacke
 }
 
 /** Throws INVALID_PACKET_FORMAT for another vendor packet or an unknown condition. */
-export function decodeBarrierValue(packet: Uint8Array): BarrierValuePacket<GuestAddress> {
+export function decodeBarrierValue(bytes: Uint8Array, start = 0): BarrierValuePacket<GuestAddress> {
   const { barrierValue } = PACKET;
-  const data = dataView(packet);
-  const base = packet.byteOffset;
+  const data = dataView(bytes);
+  const base = bytes.byteOffset + start;
   const format = data.getUint8(base + barrierValue.format);
   if (format !== AMD_FORMAT_BARRIER_VALUE) {
     throw new HsaError('INVALID_PACKET_FORMAT', `AMD vendor packet ${format}, expected a barrier-value (2)`);
