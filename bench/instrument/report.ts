@@ -56,7 +56,8 @@ function addedRow(variant: string, processor: string, all: readonly VariantMeasu
 }
 
 const POINT_COLUMNS = [
-  ...['variant', 'target', 'points', 'resident', 'dead', 'granule', 'grown', 'borrowed', 'envelope', 'refused'],
+  ...['variant', 'target', 'points', 'resident', 'dead', 'granule', 'grown', 'borrowed'],
+  ...['accumulator', 'memory', 'envelope', 'refused'],
   ...['body', 'save', 'wait', 'SGPRs', 'VGPRs', 'kernels with fewer waves'],
 ];
 
@@ -75,7 +76,8 @@ function pointRow(variant: string, processor: string, all: readonly VariantMeasu
       ...[variant, processor, sum(({ requested }) => requested)],
       ...[sum(({ served }) => served.resident), sum(({ served }) => served.dead)],
       ...[sum(({ served }) => served.granule), sum(({ served }) => served.grown)],
-      ...[sum(({ served }) => served.borrowed), sum(({ served }) => served.envelope), refused],
+      ...[sum(({ served }) => served.borrowed), sum(({ served }) => served.accumulator)],
+      ...[sum(({ served }) => served.memory), sum(({ served }) => served.envelope), refused],
       ...[sum(({ payload }) => payload.body), sum(({ payload }) => payload.save), sum(({ payload }) => payload.wait)],
       ...[more(({ sgprs }) => sgprs), more(({ vgprs }) => vgprs), slower.length],
     ],

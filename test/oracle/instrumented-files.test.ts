@@ -5,7 +5,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { runCommand } from '../../src/cli/run-command.test-support.ts';
 import { instrumentCodeObject } from '../../src/index.ts';
+import { instrumentImage } from '../../src/instrument/index.ts';
+import { TOOLS } from '../../src/tools/catalog.ts';
+import { chooseHook, chooseTool } from '../../src/tools/chosen-tool.ts';
+import { sampled } from '../scale.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const OBJDUMP = 'llvm-objdump-19';
@@ -42,6 +47,30 @@ for (const name of FILES) {
     assert.ok(map.rows.length > 0);
     for (const { address, origin, kind } of map.rows) {
       if (kind === 'original') assert.equal(now.get(address), before.get(origin!));
+    }
+  });
+}
+
+/** Of few registers, of many, with LDS and atomics. */
+const KERNELS = ['gather', 'matmul4x4', 'histogram'];
+const OPTIONS: Readonly<Record<string, string>> = { 'register-log': ':registers=s4 v0' };
+
+for (const [turn, processor] of ['gfx90a', 'gfx942', 'gfx1100'].entries()) {
+  test(`${processor}: LLVM reads the code of tools and hooks as we do`, { skip: isMissing }, async () => {
+    const hook = `test/data/hooks/hooks.${processor}.O2.o:function=lane_statistics`;
+    const uses = [
+      ...(await Promise.all(TOOLS.map(({ name }) => chooseTool(name + (OPTIONS[name] ?? ''))))),
+      chooseHook(hook, (file) => readFileSync(path.join(ROOT, file))),
+    ];
+    const pairs = KERNELS.flatMap((kernel) => uses.map((use) => [kernel, use] as const));
+    for (const [kernel, use] of sampled(pairs, 4, turn)) {
+      const name = `${kernel}.${processor}.co`;
+      const image = { bytes: readFileSync(path.join(ROOT, 'examples/kernels', name)), name };
+      const { bytes } = instrumentImage(image, [use]);
+      const file = path.join(folder, name);
+      writeFileSync(file, bytes);
+      const { stdout } = await runCommand(['objdump', '-d', file]);
+      assert.equal(stdout, run(OBJDUMP, '-d', file), `${name} ${use.tool.name}`);
     }
   });
 }
