@@ -1,6 +1,7 @@
 /**
  * Campaigns whose workers, server and coordinator are killed at times that a seed decides: the report is the
- * same. With WAVEWRIGHT_SCALE=full ten seeds with 20,000 cases each, hours; WAVEWRIGHT_SEED repeats one.
+ * same. With WAVEWRIGHT_SCALE=full ten seeds with 20,000 cases each, hours, or with WAVEWRIGHT_CASES;
+ * WAVEWRIGHT_SEED repeats one.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +12,7 @@ import { beginnings, doneJobs, EXITS, FLEET_TEST, mixed, Rig, tally, until } fro
 /** What is killed, and when, is decided by the seed. */
 const SEEDS = process.env['WAVEWRIGHT_SEED'] === undefined ? 10 : 1;
 const SOAK = IS_FULL_SCALE
-  ? { cases: 20_000, kills: 12, seeds: SEEDS, batch: 16 }
+  ? { cases: Number(process.env['WAVEWRIGHT_CASES'] ?? 20_000), kills: 12, seeds: SEEDS, batch: 16 }
   : { cases: 60, kills: 3, seeds: 1, batch: 4 };
 const FIRST_SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? Date.now() % 1_000_000);
 const SOAK_OPTIONS = { ...FLEET_TEST, timeout: IS_FULL_SCALE ? 36_000_000 : FLEET_TEST.timeout };
