@@ -69,7 +69,8 @@ export class StateMemory extends LinearMemory {
     const index = this.#kept.findLastIndex((block) => block.owner === owner && block.end - block.offset === takenBytes);
     if (index < 0) return undefined;
     this.#keptBytes -= takenBytes;
-    return this.#kept.splice(index, 1)[0]!;
+    // The last one it is where a kernel is launched again and again.
+    return index === this.#kept.length - 1 ? this.#kept.pop()! : this.#kept.splice(index, 1)[0]!;
   }
 
   #take(takenBytes: number, owner: string | undefined): Block {

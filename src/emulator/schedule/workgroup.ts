@@ -209,6 +209,7 @@ export class WorkgroupSlot {
 
   release(): void {
     this.#state.free(this.#states);
-    for (const region of this.#regions.splice(0)) this.#memory.free(region);
+    for (const region of this.#regions) this.#memory.free(region);
+    this.#regions.length = 0;
   }
 }

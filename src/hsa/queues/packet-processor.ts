@@ -130,6 +130,8 @@ export class PacketProcessor implements PacketConsumer {
   readonly #queue: PacketSource;
   readonly #listener: PacketListener;
   readonly #words: Int32Array<SharedArrayBuffer>;
+  /** Of an index, what says its slot. */
+  readonly #slotMask: bigint;
   /** Packets that started and are not retired yet, oldest first. */
   readonly #started: StartedPacket[] = [];
   #next = 0n;
@@ -144,6 +146,7 @@ export class PacketProcessor implements PacketConsumer {
     this.#queue = queue;
     this.#listener = listener;
     const { ring } = queue;
+    this.#slotMask = BigInt(queue.sizePackets - 1);
     this.#words = new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
     for (let slot = 0; slot < queue.sizePackets; slot++) this.#setInvalid(slot);
   }
@@ -292,7 +295,7 @@ export class PacketProcessor implements PacketConsumer {
       const { completionSignal } = packet;
       this.#expectCompletion(completionSignal);
       const kernel = this.#agent.kernels.get(packet.kernelObject);
-      const dispatch = this.#dispatch(packet, slot);
+      const dispatch = this.#dispatch(packet, kernel, slot);
       const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
       const name = kernel && kernelName(kernel);
       const of = { kernel: name, resident: kernel, privateSizeBytes };
@@ -323,7 +326,7 @@ export class PacketProcessor implements PacketConsumer {
     if (signal !== 0n) guestSignalWords(this.#memory, signal, 'write');
   }
 
-  #dispatch(packet: KernelDispatchPacket<GuestAddress>, slot: number): Dispatch {
+  #dispatch(packet: KernelDispatchPacket<GuestAddress>, kernel: ResidentKernel | undefined, slot: number): Dispatch {
     const { properties } = this.#device;
     const { dimensions, groupSegmentSizeBytes, kernelObject } = packet;
     if (dimensions === 0) {
@@ -344,7 +347,6 @@ export class PacketProcessor implements PacketConsumer {
       const what = `no kernel descriptor at ${hex(kernelObject)}`;
       throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a 64-byte aligned one that the GPU may read`);
     }
-    const kernel = this.#agent.kernels.get(kernelObject);
     const privateSegmentSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
     const sizes = { groupSegmentSizeBytes, privateSegmentSizeBytes };
     withinDevice(() => checkLaunchSizes(this.#device, kernel, sizes));
@@ -369,7 +371,7 @@ export class PacketProcessor implements PacketConsumer {
   }
 
   #slot(index: bigint): number {
-    return Number(index & BigInt(this.#queue.sizePackets - 1));
+    return Number(index & this.#slotMask);
   }
 
   #setInvalid(slot: number): void {
