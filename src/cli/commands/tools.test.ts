@@ -39,6 +39,7 @@ test('dispatch runs tools, which say what they found and how their points were s
   assert.match(stdout, /instruction-count of .*vadd\.gfx90a\.co, 1 launch\nlevel: thread\ntotal: 4400\n/);
   assert.match(stdout, /opcode-histogram of .*\nlevel: wave\ntotal: 116\n/);
   assert.match(stdout, /points: 58 requested, 58 served/);
+  assert.equal(stdout.match(/^points: /gm)?.length, 1, 'one account for all tools');
   assert.match(stdout, /kernel vadd: \d+( to \d+)? SGPRs, \d+( to \d+)? VGPRs, 8 waves per SIMD/);
 });
 

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { WavewrightError } from '../../base/errors.ts';
 import type { Tool } from '../../instrument/index.ts';
 import type { ChosenTool } from '../../tools/chosen-tool.ts';
-import type { ToolSession } from '../../tools/tool-session.ts';
+import type { ToolReport, ToolSession } from '../../tools/tool-session.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
@@ -92,8 +92,11 @@ export async function writeReports(
   if (!session) return;
   warnOfUnmatched(session, context);
   const { formatToolReport } = await import('../text/tool-report.ts');
-  for (const report of session.reports) {
-    const text = formatToolReport(report);
+  const isPrinted = ({ use }: ToolReport): boolean => use.output === '' && use.format === 'text';
+  for (const [i, report] of session.reports.entries()) {
+    // Of tools that are printed one behind the other the last one has the account of all.
+    const isLast = !session.reports.slice(i + 1).some((each) => isPrinted(each) && each.coverage === report.coverage);
+    const text = formatToolReport(report, { hasAccount: isLast || !isPrinted(report) });
     for (const { name, bytes } of report.result.files ?? []) writeOutput(name, bytes);
     if (report.use.output === '') print(text);
     else writeOutput(report.use.output, new TextEncoder().encode(text));
