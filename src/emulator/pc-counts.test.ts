@@ -222,3 +222,74 @@ test('a loop that is compiled as a whole counts its branches in both directions'
     assert.equal(counted(dispatch)[1]![0], 100);
   }
 });
+
+/** Lanes leave one by one, and some of them have more to do in some of the iterations. */
+const LEAVING = `
+  v_and_b32 v1, 15, v0
+  v_mov_b32 v2, 0
+  v_mov_b32 v4, 0
+  v_mov_b32 v6, 0
+  s_mov_b64 s[4:5], exec
+  s_mov_b64 s[6:7], 0
+.Lloop:
+  v_and_b32 v3, 1, v2
+  v_cmp_eq_u32 vcc, 1, v3
+  s_and_saveexec_b64 s[8:9], vcc
+  s_cbranch_execz .Leven
+  v_add_u32 v4, v4, v2
+  v_and_b32 v5, 2, v1
+  v_cmp_eq_u32 vcc, 2, v5
+  s_and_saveexec_b64 s[10:11], vcc
+  s_cbranch_execz .Lrest
+  v_add_u32 v6, 1, v6
+.Lrest:
+  s_or_b64 exec, exec, s[10:11]
+.Leven:
+  s_or_b64 exec, exec, s[8:9]
+  v_add_u32 v2, 1, v2
+  v_cmp_ge_u32 vcc, v2, v1
+  s_or_b64 s[6:7], vcc, s[6:7]
+  s_andn2_b64 exec, exec, s[6:7]
+  s_cbranch_execnz .Lloop
+  s_mov_b64 exec, s[4:5]
+  v_add_u32 v4, v4, v6
+  s_endpgm`;
+/** All lanes go round 300 times, more than is noted at once; in the first 200 the wave has more to do. */
+const SKIPPING = `
+  s_mov_b32 s4, 0
+  v_mov_b32 v2, 0
+.Lloop:
+  v_mov_b32 v1, s4
+  v_cmp_gt_u32 vcc, 200, v1
+  s_and_saveexec_b64 s[8:9], vcc
+  s_cbranch_execz .Lnext
+  v_add_u32 v2, 1, v2
+.Lnext:
+  s_or_b64 exec, exec, s[8:9]
+  s_add_u32 s4, s4, 1
+  s_cmp_lt_u32 s4, 300
+  s_cbranch_scc1 .Lloop
+  v_add_u32 v4, v2, v2
+  s_endpgm`;
+
+for (const [name, text] of [
+  ['a loop that lanes leave', LEAVING],
+  ['a loop whose code the wave skips', SKIPPING],
+] as const) {
+  test(`all executors count the same in ${name}, as a whole, too`, () => {
+    const found = (
+      [
+        { executor: 'reference' },
+        { executor: 'jit', compileThreshold: 0, vertical: 'never' },
+        { executor: 'jit', compileThreshold: 0, vertical: 'always' },
+      ] as const
+    ).map((options) => {
+      using rig = new EmulatorRig({ ...options, countsPcs: true });
+      const dispatch = rig.run(text, { gridSize: [100, 1, 1] });
+      assert.equal(dispatch.tiers.loops > 0, 'vertical' in options && options.vertical === 'always');
+      return [counted(dispatch), takenOf(dispatch)];
+    });
+    assert.deepEqual(found[1], found[0]);
+    assert.deepEqual(found[2], found[0]);
+  });
+}

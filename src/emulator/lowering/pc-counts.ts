@@ -37,6 +37,20 @@ export function emitPcCounts(
   f.free(counts);
 }
 
+/** Counts executions by waves and by lanes, as many as are pushed as i32. */
+export function emitPcSums(
+  f: FunctionBuilder,
+  pushPlace: () => void,
+  [pushWaves, pushLanes]: readonly [pushWaves: () => void, pushLanes: () => void],
+): void {
+  const counts = f.local('i32');
+  pushPlace();
+  f.set(counts);
+  emitAdd(f, counts, COUNT_WAVES, () => pushWide(f, pushWaves));
+  emitAdd(f, counts, COUNT_LANES, () => pushWide(f, pushLanes));
+  f.free(counts);
+}
+
 /** Counts as many branches that are taken as `times` pushes. */
 export function emitTaken(f: FunctionBuilder, pushPlace: () => void, times: () => void): void {
   const counts = f.local('i32');

@@ -29,6 +29,8 @@ export interface LoopEnvironment {
   /** Whether some group has not come to the end. */
   readonly unfinished: Local;
   readonly notes: SkipNotes | undefined;
+  /** Where they are counted: lanes of all groups in all iterations, by their number in the graph. */
+  readonly counted: readonly Local[];
 }
 
 export interface Chunk {

@@ -14,6 +14,7 @@ import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
 import type { Node } from '../regions/node.ts';
+import { ActiveLanes } from './active-lanes.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
@@ -50,6 +51,7 @@ export class LoopBody {
   readonly #opening: Local[] = [];
   /** Where the notes on skips of this iteration are. */
   #noted: Local | undefined;
+  #active: ActiveLanes | undefined;
 
   /** `chunkCount`: chunks of a group. */
   constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean) {
@@ -65,6 +67,7 @@ export class LoopBody {
       ...[...plan.tests.values(), ...skips].map(({ mask }) => mask),
     ];
     if (again.kind === 'lanes') results.push(again.mask);
+    if (environment.counted.length > 0) results.push(...plan.graph.counted);
     const needed = new Set([...results, ...plan.rare, plan.graph.exec]);
     for (const node of plan.nodes.toReversed()) {
       if (!node.lane || (!needed.has(node) && !isAccess(node))) continue;
@@ -150,6 +153,7 @@ export class LoopBody {
       this.#noted = f.local('i32');
       notes.begin(this.#noted);
     }
+    this.#active = new ActiveLanes(state, plan.graph.counted, this.#environment.counted);
     f.i32(0);
     f.set(goesOn);
     f.block(undefined, (end) => {
@@ -172,6 +176,7 @@ export class LoopBody {
     f.op('i32.or');
     f.set(unfinished);
     emitResults(this.#environment, chunks);
+    this.#active.finish();
     done({ scalars });
     this.#places?.end();
     if (this.#noted) f.free(this.#noted);
@@ -281,6 +286,7 @@ export class LoopBody {
     f.set(count);
     for (const chunk of chunks) {
       this.#chunk = chunk;
+      this.#active!.count((mask) => this.#lanes(mask));
       this.#assign([
         ...[...chunk.rows].map(([at, local]) => [local, this.#lanes(plan.rows.get(at)!)] as const),
         ...[...chunk.masks].map(([base, local]) => [local, this.#lanes(plan.masks.get(base)!)] as const),

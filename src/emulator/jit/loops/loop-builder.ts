@@ -12,7 +12,7 @@ import type { Decoded } from '../function/decoded.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import { GraphBuilder, type GraphOptions, type NodeMakers } from '../regions/graph-builder.ts';
 import type { Node } from '../regions/node.ts';
-import { type Again, isBallot, type LoopGraph, type Skip } from './loop-graph.ts';
+import { type Again, type CountedSpan, isBallot, type LoopGraph, type Skip } from './loop-graph.ts';
 import { MaskAlgebra } from './mask-algebra.ts';
 import type { NaturalLoop } from './natural-loop.ts';
 
@@ -21,6 +21,8 @@ const SCALAR_REGISTERS_BYTES = 512;
 
 export interface LoopBuilderOptions extends GraphOptions {
   readonly writesExec: boolean;
+  /** Whether lanes are counted: see `LoopGraph.spans`. */
+  readonly countsPcs: boolean;
 }
 
 /** Where a skip leads, and the registers there when the wave takes it. */
@@ -47,6 +49,9 @@ export class LoopBuilder extends GraphBuilder {
   readonly #joins: Join[] = [];
   readonly #skips: Skip[] = [];
   readonly #instructions: Decoded[] = [];
+  readonly #countsPcs: boolean;
+  readonly #counted: Node[] = [];
+  readonly #spans: CountedSpan[] = [];
   #readsInactive = false;
   // Of the instruction being added:
   #exec: Node | undefined;
@@ -57,6 +62,7 @@ export class LoopBuilder extends GraphBuilder {
     this.#loop = loop;
     this.#maskRegisters = maskRegisters;
     this.#writesExec = options.writesExec;
+    this.#countsPcs = options.countsPcs;
     this.masks = new MaskAlgebra(this.graph, options.waveSize);
   }
 
@@ -80,6 +86,7 @@ export class LoopBuilder extends GraphBuilder {
       for (const instruction of block.instructions) {
         this.begin(instruction);
         this.#exec = undefined;
+        if (this.#countsPcs) this.#count(instruction);
         if (instruction.shape.standsAlone) return undefined;
         for (const value of instruction.shape.live) {
           this.add(value);
@@ -106,6 +113,8 @@ export class LoopBuilder extends GraphBuilder {
       readsInactive: this.#readsInactive,
       skips: this.#skips,
       instructions: this.#instructions,
+      counted: this.#counted,
+      spans: this.#spans,
     };
   }
 
@@ -114,6 +123,17 @@ export class LoopBuilder extends GraphBuilder {
   #addInstructions(instructions: readonly Decoded[]): void {
     const skip = this.#joins.at(-1)?.skip;
     (skip?.instructions ?? this.#instructions).push(...instructions);
+  }
+
+  /** With which lanes an instruction runs that comes next. */
+  #count(instruction: Decoded): void {
+    const node = this.#execLanes();
+    if (!this.#counted.includes(node)) this.#counted.push(node);
+    const exec = this.#counted.indexOf(node);
+    const skip = this.#joins.at(-1)?.skip;
+    const last = this.#spans.at(-1);
+    if (last?.exec === exec && last.skip === skip) last.instructions.push(instruction);
+    else this.#spans.push({ exec, skip, instructions: [instruction] });
   }
 
   /** What the branch at the end of a block tests. */
@@ -153,7 +173,8 @@ export class LoopBuilder extends GraphBuilder {
 
   /** Ends a block that is not the latch: `following` comes next in the code. */
   #leaveBlock(block: Block, following: Block): void {
-    const { control } = block.instructions.at(-1)!.shape;
+    const branch = block.instructions.at(-1)!;
+    const { control } = branch.shape;
     if (control !== 'conditional') {
       this.refuse((control === 'branch' ? block.target : block.next) !== following);
       return;
@@ -164,9 +185,9 @@ export class LoopBuilder extends GraphBuilder {
       return;
     }
     const [skipped, entered] = test.whenEmpty ? [block.target, block.next] : [block.next, block.target];
-    const outer = this.#joins.at(-1)?.skip.mask;
-    this.refuse(entered !== following || (outer !== undefined && !this.masks.implies(test.mask, outer)));
-    const skip = { mask: test.mask, instructions: [] };
+    const outer = this.#joins.at(-1)?.skip;
+    this.refuse(entered !== following || (outer !== undefined && !this.masks.implies(test.mask, outer.mask)));
+    const skip = { mask: test.mask, branch, isTaken: test.whenEmpty, outer, instructions: [] };
     this.#skips.push(skip);
     this.#joins.push({
       block: skipped!,

@@ -10,7 +10,19 @@ import type { Node, NodeOf } from '../regions/node.ts';
 export interface Skip {
   /** Per lane. */
   readonly mask: Node;
+  /** The branch that skips, whether it is taken then, and the skip that it is in. */
+  readonly branch: Decoded;
+  readonly isTaken: boolean;
+  readonly outer: Skip | undefined;
   /** Those that run when the mask is not empty, and do not depend on a further skip. */
+  readonly instructions: Decoded[];
+}
+
+/** Instructions that run together, with the same lanes. */
+export interface CountedSpan {
+  /** EXEC of a lane, by its number in `counted`. */
+  readonly exec: number;
+  readonly skip: Skip | undefined;
   readonly instructions: Decoded[];
 }
 
@@ -49,6 +61,11 @@ export interface LoopGraph {
   readonly skips: readonly Skip[];
   /** Those of an iteration that skips all it can. */
   readonly instructions: readonly Decoded[];
+  /**
+   * Where lanes are counted that change in an iteration: what EXEC is, per lane, and what runs with each.
+   */
+  readonly counted: readonly Node[];
+  readonly spans: readonly CountedSpan[];
 }
 
 /** Mask of all lanes of the wave from a value per lane. */

@@ -4,14 +4,15 @@
  */
 import type { Local } from '../../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
-import { emitPcCounts, emitTaken } from '../../lowering/pc-counts.ts';
+import { emitPcCounts, emitPcSums, emitTaken } from '../../lowering/pc-counts.ts';
 import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_LOOPED, WAVE_SGPRS } from '../../machine/layout.ts';
 import type { Decoded } from '../function/decoded.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
 import { LoopBody } from './loop-body.ts';
-import type { LoopPlan } from './loop-plan.ts';
+import type { Skip } from './loop-graph.ts';
+import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
 import { MAX_NOTED_ITERATIONS, SkipNotes } from './skip-notes.ts';
 
@@ -91,6 +92,12 @@ export class LoopLowering {
     }
     for (const base of plan.masks.keys()) this.#zeroed(this.#masks, base, 'i64');
     for (const offset of plan.tests.keys()) this.#zeroed(this.#tests, offset, 'i32');
+    const counted = (this.#countsLanes ? plan.graph.counted : []).map(() => {
+      f.i32(0);
+      const local = i32();
+      f.set(local);
+      return local;
+    });
     const environment: LoopEnvironment = {
       state: this.state,
       plan,
@@ -105,6 +112,7 @@ export class LoopLowering {
       longest,
       unfinished,
       notes: this.#notes,
+      counted,
     };
     for (const local of [chunk, unfinished, longest]) {
       f.i32(0);
@@ -114,14 +122,18 @@ export class LoopLowering {
     f.set(pointer);
     this.#emitGroups(environment);
     this.#store(longest);
-    if (this.state.context.countsPcs) this.#countPcs(longest, unfinished);
+    if (this.state.context.countsPcs) {
+      if (this.#countsLanes) this.#countSpans(longest, counted);
+      else this.#countPcs(longest);
+      this.#countLatch(longest, unfinished);
+    }
     if (mayFault) this.#setLoop(() => f.i32(0));
     invariants.release();
     for (const locals of [this.#entries, this.#finals, this.#masks, this.#tests]) {
       f.free(...locals.values());
       locals.clear();
     }
-    f.free(chunk, pointer, count, limit, longest);
+    f.free(chunk, pointer, count, limit, longest, ...counted);
     return unfinished;
   }
 
@@ -322,18 +334,63 @@ export class LoopLowering {
     f.free(spent);
   }
 
-  /** Each iteration executed all of the loop; `verticalLoops` leaves out the others. */
-  #countPcs(longest: Local, unfinished: Local): void {
+  /** Whether lanes are counted that are not the same in all that the iterations run. */
+  get #countsLanes(): boolean {
+    return this.state.context.countsPcs && changesLanes(this.plan);
+  }
+
+  /** Each iteration executed all of the loop, with the lanes that EXEC has. */
+  #countPcs(longest: Local): void {
     const { f, wave, spaces } = this.state;
-    const { loop, graph } = this.plan;
+    const pushPlace = (): void => this.state.pushCounts(this.plan.graph.instructions);
+    emitPcCounts(f, pushPlace, wave, spaces.waveSize, () => f.get(longest));
+  }
+
+  /** `counted`: lanes, as the environment has them. */
+  #countSpans(longest: Local, counted: readonly Local[]): void {
+    const { f } = this.state;
+    const { skips, spans } = this.plan.graph;
+    const entered = this.#enteredTimes(longest);
+    const timesOf = (skip: Skip | undefined): Local => (skip ? entered[skips.indexOf(skip)]! : longest);
+    for (const { exec, skip, instructions } of spans) {
+      const pushPlace = (): void => this.state.pushCounts(instructions);
+      emitPcSums(f, pushPlace, [() => f.get(timesOf(skip)), () => f.get(counted[exec]!)]);
+    }
+    for (const skip of skips) {
+      const taken = (): void => {
+        if (skip.isTaken) f.get(timesOf(skip.outer));
+        f.get(timesOf(skip));
+        if (skip.isTaken) f.op('i32.sub');
+      };
+      emitTaken(f, () => this.state.pushCounts([skip.branch]), taken);
+    }
+    f.free(...entered);
+  }
+
+  /** How many iterations the wave did not skip the code of each skip in. */
+  #enteredTimes(longest: Local): Local[] {
+    const { f } = this.state;
+    const { skips } = this.plan.graph;
+    const entered = skips.map(() => {
+      const local = f.local('i32');
+      f.i32(0);
+      f.set(local);
+      return local;
+    });
+    this.#notes?.forEach(longest, (skip, pushRan) => {
+      f.get(entered[skip]!);
+      pushRan();
+      f.op('i32.add');
+      f.set(entered[skip]!);
+    });
+    return entered;
+  }
+
+  /** How often the branch at the end was taken. */
+  #countLatch(longest: Local, unfinished: Local): void {
+    const { f } = this.state;
+    const { loop } = this.plan;
     const latch = loop.latch.instructions.at(-1)!;
-    emitPcCounts(
-      f,
-      () => this.state.pushCounts(graph.instructions),
-      wave,
-      spaces.waveSize,
-      () => f.get(longest),
-    );
     const taken = (): void => {
       if (loop.exit === 'next') f.get(longest);
       f.get(unfinished);

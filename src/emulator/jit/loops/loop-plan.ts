@@ -44,6 +44,9 @@ export interface LoopPlan {
   readonly usual?: LoopPlan;
 }
 
+/** Whether instructions run with other lanes, or in other iterations, than others of the loop. */
+export const changesLanes = ({ graph }: Pick<LoopPlan, 'graph'>): boolean => graph.writesExec || graph.skips.length > 0;
+
 export interface PlanOptions {
   readonly waveSize: 32 | 64;
   readonly windowHi: number;
@@ -164,8 +167,8 @@ class Planner {
     masks: ReadonlyMap<number, Node>,
     tests: ReadonlyMap<number, LaneTest>,
   ): Node[] {
-    const { values, again, exec, skips } = this.#graph;
-    const needed = new Set<Node>([...rows.values(), ...scalars.values(), ...masks.values(), exec]);
+    const { values, again, exec, skips, counted } = this.#graph;
+    const needed = new Set<Node>([...rows.values(), ...scalars.values(), ...masks.values(), exec, ...counted]);
     for (const { mask } of [...tests.values(), ...skips]) needed.add(mask);
     needed.add(again.kind === 'lanes' ? again.mask : again.condition);
     for (const node of values.nodes.toReversed()) {
@@ -266,16 +269,17 @@ function usualPlan(plan: LoopPlan): LoopPlan {
   const of = (node: Node): Node => usual.of(node);
   const all = (nodes: ReadonlyMap<number, Node>): ReadonlyMap<number, Node> =>
     new Map([...nodes].map(([key, node]) => [key, of(node)]));
-  const { again, skips, exec } = graph;
+  const { again, skips, exec, counted } = graph;
   const usualGraph: LoopGraph = {
     ...graph,
     again: again.kind === 'lanes' ? { ...again, mask: of(again.mask) } : again,
     skips: skips.map((skip) => ({ ...skip, mask: of(skip.mask) })),
     exec: of(exec),
+    counted: counted.map(of),
   };
   const [rows, masks] = [all(plan.rows), all(plan.masks)];
   const tests = new Map([...plan.tests].map(([key, test]) => [key, { ...test, mask: of(test.mask) }]));
-  const used = new Set([...rows.values(), ...masks.values(), usualGraph.exec]);
+  const used = new Set([...rows.values(), ...masks.values(), usualGraph.exec, ...usualGraph.counted]);
   if (usualGraph.again.kind === 'lanes') used.add(usualGraph.again.mask);
   for (const { mask } of [...tests.values(), ...usualGraph.skips]) used.add(mask);
   for (const node of usual.lanes) for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) used.add(arg);

@@ -2,8 +2,9 @@
 import type { VerticalMode } from '../../code/emulator-core.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Liveness } from '../function/liveness.ts';
+import { isAccess } from '../regions/access-group.ts';
 import { estimate } from './loop-cost.ts';
-import { type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
+import { changesLanes, type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
 import { naturalLoops } from './natural-loop.ts';
 
 export interface VerticalLoop {
@@ -22,8 +23,8 @@ export function verticalLoops(
   if (mode === 'never') return result;
   for (const [header, loop] of naturalLoops(blocks)) {
     const plan = planLoop(loop, liveness, options);
-    // Lanes are counted where all have the same EXEC in all iterations.
-    if (!plan || (options.countsPcs && (plan.graph.writesExec || plan.graph.skips.length > 0))) continue;
+    // Where a fault cuts off counted iterations, nobody knows which of them a lane that left had run.
+    if (!plan || (options.countsPcs && changesLanes(plan) && plan.nodes.some(isAccess))) continue;
     const { chunkCount, pays } = estimate(plan.usual ?? plan, options.waveSize);
     if (pays || mode === 'always') result.set(header, { plan, chunkCount });
   }
