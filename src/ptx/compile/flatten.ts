@@ -65,7 +65,35 @@ export function blocksOf(
   outer: Scope,
   declarations: Declarations,
 ): FlatBlock[] {
-  return new Flattener(source, declarations).flatten(body, outer);
+  const blocks = new Flattener(source, declarations).flatten(body, outer);
+  leadPastEmpty(blocks);
+  return blocks;
+}
+
+/** Branches lead past empty blocks; so the one at the end of a loop leads back itself. */
+function leadPastEmpty(blocks: readonly FlatBlock[]): void {
+  const ends = new Map<number, number>();
+  const behind = (block: number): number => {
+    const passed: number[] = [];
+    for (let at = block; ; ) {
+      const { code, exit } = blocks[at]!;
+      const isEmpty = code.length === 0 && exit.kind === 'goto';
+      const end = isEmpty ? ends.get(at) : at;
+      if (!isEmpty || end !== undefined) {
+        for (const each of passed) ends.set(each, end ?? at);
+        return end ?? at;
+      }
+      passed.push(at);
+      // Those that lead to each other in a circle stay as they are.
+      ends.set(at, at);
+      at = exit.target;
+    }
+  };
+  for (const block of blocks) {
+    const { exit } = block;
+    if (exit.kind === 'goto') block.exit = { ...exit, target: behind(exit.target) };
+    else if (exit.kind === 'branch') block.exit = { ...exit, taken: behind(exit.taken), other: behind(exit.other) };
+  }
 }
 
 class Flattener {

@@ -268,7 +268,7 @@ function joinsBefore(size: number, joins: ReadonlySet<number>): Uint32Array {
 
 const PLAIN_CLASSES: ReadonlySet<string> = new Set(['integer', 'float', 'convert', 'move', 'memory']);
 
-/** Whether it does nothing where no lane is active: loads whose address is in scalars are made by the wave. */
+/** Whether it does nothing where no lane is active; loads whose address is in scalars are the wave's own. */
 const isPlain = ({ form: { row }, operands, aside, callee }: Lir, scalars: ScalarPlaces): boolean =>
   PLAIN_CLASSES.has(row.className) &&
   row.control === 'next' &&

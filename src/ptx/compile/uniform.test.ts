@@ -42,6 +42,19 @@ test('a loop that a parameter bounds moves the whole wave', () => {
   assert.ok(!code.some((line) => /wave_(join|split|loop)/.test(line)), code.join('\n'));
 });
 
+test('the way out of a loop and the way back, each a branch, become one', () => {
+  const code = codeOf(
+    `${COUNTED.replace('@%p0 bra loop;\n  bra.uni end;', '@!%p0 bra end;\n  bra.uni loop;')}${STORE}`,
+  );
+  const ways = code.filter((line) => line.startsWith('wave_') && !/begin|end/.test(line));
+  assert.deepEqual(ways, ['wave_when s']);
+});
+
+test('empty blocks that lead to each other are compiled as they are', () => {
+  const code = codeOf(`  bra one;\ntwo:\n  bra one;\none:\n  bra two;`);
+  assert.ok(code.includes('wave_goto'), code.join('\n'));
+});
+
 test('a counter of a loop that lanes leave one by one is their own', () => {
   const code = codeOf(`
   mov.u32 %r2, 0;
