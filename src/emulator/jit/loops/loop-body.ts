@@ -14,10 +14,10 @@ import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
 import type { Node } from '../regions/node.ts';
-import { ActiveLanes } from './active-lanes.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
+import { LaneCounts } from './lane-counts.ts';
 import { LoopValues } from './loop-values.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
@@ -51,7 +51,7 @@ export class LoopBody {
   readonly #opening: Local[] = [];
   /** Where the notes on skips of this iteration are. */
   #noted: Local | undefined;
-  #active: ActiveLanes | undefined;
+  #active: LaneCounts | undefined;
 
   /** `chunkCount`: chunks of a group. */
   constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean) {
@@ -153,7 +153,7 @@ export class LoopBody {
       this.#noted = f.local('i32');
       notes.begin(this.#noted);
     }
-    this.#active = new ActiveLanes(state, plan.graph.counted, this.#environment.counted);
+    this.#active = new LaneCounts(state, plan.graph.counted, this.#environment.counted);
     f.i32(0);
     f.set(goesOn);
     f.block(undefined, (end) => {

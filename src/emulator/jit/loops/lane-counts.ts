@@ -6,7 +6,7 @@ import type { Node } from '../regions/node.ts';
 
 const LANES = 4;
 
-export class ActiveLanes {
+export class LaneCounts {
   readonly #state: FunctionState;
   readonly #masks: readonly Node[];
   readonly #totals: readonly Local[];
