@@ -141,8 +141,11 @@ test('a module of the user is a tool', async () => {
     assert.deepEqual([status, stderr], [0, '']);
     assert.match(stdout, /^own of .*\nfound: 9\n/);
     writeFileSync(path.join(folder, 'none.mts'), 'export const none = 1;');
+    const throwing = "const own = { name: 'own', summary: '', options: {}, attach() {\n throw new Error('mine');\n} };";
+    writeFileSync(path.join(folder, 'throws.mts'), `${throwing}\nexport { own };`);
     for (const [name, expected, message] of [
       ['none.mts', 2, /none\.mts exports no tool/],
+      ['throws.mts', 3, /throws\.mts: tool 'own' throws at throws\.mts:2: Error: mine \[BAD_INPUT\]/],
       ['absent.mts', 3, /absent\.mts: no such file/],
       ['absent', 2, /is no module with a tool/],
     ] as const) {

@@ -64,7 +64,28 @@ async function toolsOfModule(text: string): Promise<ChosenTool[]> {
   }
   const tools = Object.values(exported).filter(isTool);
   if (tools.length === 0) throw new WavewrightError('USAGE', `${file} exports no tool`, { hint: MODULE_HINT });
-  return tools.map((tool) => useTool(tool, options));
+  return tools.map((tool) => useTool(reportingItsErrors(tool, file), options));
+}
+
+/** What a tool of the user throws is the user's, not a defect of ours: it becomes BAD_INPUT of the file. */
+function reportingItsErrors(tool: Tool, file: string): Tool {
+  const run = <T>(what: () => T): T => {
+    try {
+      return what();
+    } catch (cause) {
+      if (cause instanceof WavewrightError) throw cause;
+      const [place] = (cause instanceof Error ? (cause.stack ?? '') : '').match(/[^/\s(]+:\d+(?=:\d+\)?$)/m) ?? [];
+      const where = place === undefined ? '' : ` at ${place}`;
+      throw new WavewrightError('BAD_INPUT', `tool '${tool.name}' throws${where}: ${cause}`, { file, cause });
+    }
+  };
+  return {
+    ...tool,
+    attach: (code, values) => {
+      const report = run(() => tool.attach(code, values));
+      return (toolRun) => run(() => report(toolRun));
+    },
+  };
 }
 
 const MODULE_HINT = 'export const NAME = defineTool({...}) of wavewright/instrument in a .ts, .mts, .js or .mjs file';
