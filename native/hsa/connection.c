@@ -95,15 +95,15 @@ static bool send_message(uint32_t operation, request_t request) {
   return sent;
 }
 
-/* The text of an error: for who wants to know. */
-static bool receive_error(uint32_t size_bytes) {
+/* The text of an error: for who wants to know, or all. */
+static bool receive_error(uint32_t size_bytes, bool is_for_all) {
   char *text = malloc((size_t)size_bytes + 1);
   if (text == NULL || !receive_all(text, size_bytes)) {
     free(text);
     return false;
   }
   text[size_bytes] = 0;
-  if (getenv("WAVEWRIGHT_TRACE") != NULL) fprintf(stderr, "wavewright: %s\n", text);
+  if (is_for_all || getenv("WAVEWRIGHT_TRACE") != NULL) fprintf(stderr, "wavewright: %s\n", text);
   free(text);
   return true;
 }
@@ -144,7 +144,8 @@ static status_t exchange(uint32_t operation, request_t request, int *file, void 
   pthread_mutex_lock(&call_lock);
   bool done = send_message(operation, request) && (file == NULL || receive_file(file)) && receive_all(head, sizeof head);
   if (done) {
-    done = head[0] == SUCCESS ? receive_reply(head[1], words, words_bytes, tail, tail_bytes) : receive_error(head[1]);
+    done = head[0] == SUCCESS ? receive_reply(head[1], words, words_bytes, tail, tail_bytes)
+                              : receive_error(head[1], operation == OP_HELLO);
   }
   pthread_mutex_unlock(&call_lock);
   if (!done && operation != OP_HELLO) runtime_lost("the device process ended");

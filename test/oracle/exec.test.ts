@@ -233,6 +233,13 @@ test('a program without a device process is told how to get one', () => {
   const env = { ...process.env, LD_LIBRARY_PATH: path.dirname(LIBRARY) };
   const { stderr } = spawnSync(program, [code], { env, encoding: 'utf8' });
   assert.match(stderr, /start the program with `wavewright exec`/);
+  // Nor is it left without a reason where the device process can give it no GPU.
+  const limited = `ulimit -v 6000000; exec '${process.execPath}' '${LAUNCHER}' exec '${program}' '${code}'`;
+  const refused = spawnSync('sh', ['-c', limited], { encoding: 'utf8' });
+  assert.match(
+    refused.stderr,
+    /^wavewright: .*(addresses|address space).*\nwavewright: the device process refused this program/m,
+  );
 });
 
 test('a program finds the GPUs that ROCR_VISIBLE_DEVICES leaves', () => {
