@@ -18,7 +18,9 @@ export function leb128(value: bigint, isSigned: boolean, sizeBytes = 1): Uint8Ar
 export function writeUnsigned(bytes: Uint8Array | number[], at: number, value: number): number {
   let rest = value;
   let end = at;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80;
+  // Above 32 bits there are no integer operations.
+  for (; rest > 0xffff_ffff; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80;
+  for (; rest >= 0x80; rest >>>= 7) bytes[end++] = (rest & 0x7f) | 0x80;
   bytes[end] = rest;
   return end + 1;
 }

@@ -10,15 +10,13 @@ import { pcOf } from './record-pc.ts';
 
 /** What streams of a dispatch take at most; further instructions are counted as lost. */
 const MAX_BYTES = 2 ** 28;
-/** More than a function that is compiled has. */
-const MAX_RUN = 2 ** 16;
 
 /** The trace of one dispatch. */
 export class DispatchTrace {
   readonly waveSize: 32 | 64;
   readonly #runs: { readonly offset: number; readonly sizesBytes: readonly number[] }[] = [];
-  /** By offset and length. */
-  readonly #runIds = new Map<number, number>();
+  /** By offset, then by length: numbers that are small, of which there are many. */
+  readonly #runIds = new Map<number, Map<number, number>>();
   readonly #streams: Uint8Array[] = [];
   readonly #streamIds = new Map<string, number>();
   readonly #waves: TracedWave[] = [];
@@ -28,15 +26,19 @@ export class DispatchTrace {
     this.waveSize = waveSize;
   }
 
-  /** Number of a run of so many instructions from an offset on. */
-  run(offset: number, count: number, sizeOf: (offset: number) => number): number {
-    const key = offset * MAX_RUN + count;
-    let id = this.#runIds.get(key);
+  /** Number of a run of so many instructions of a wave from an offset on. */
+  run(offset: number, count: number, wave: number, sizeOf: (wave: number, offset: number) => number): number {
+    let ids = this.#runIds.get(offset);
+    if (ids === undefined) {
+      ids = new Map();
+      this.#runIds.set(offset, ids);
+    }
+    let id = ids.get(count);
     if (id === undefined) {
       const sizesBytes: number[] = [];
-      for (let at = offset; sizesBytes.length < count; at += sizesBytes.at(-1)!) sizesBytes.push(sizeOf(at));
+      for (let at = offset; sizesBytes.length < count; at += sizesBytes.at(-1)!) sizesBytes.push(sizeOf(wave, at));
       id = this.#runs.push({ offset, sizesBytes }) - 1;
-      this.#runIds.set(key, id);
+      ids.set(count, id);
     }
     return id;
   }
@@ -153,7 +155,7 @@ export class WaveTracer {
     const open = this.#waves.get(wave);
     if (open === undefined || this.isPaused || isLeader(this.#state, record)) return;
     const { trace } = open;
-    const run = trace.run(pcOf(this.#state, record), count, (offset) => this.#sizeOf(wave, offset));
+    const run = trace.run(pcOf(this.#state, record), count, wave, this.#sizeOf);
     const exec = wave + STATE_OFFSETS.exec;
     const high = trace.waveSize === 64 ? view.getInt32(exec + 4, true) : 0;
     open.add(run, view.getInt32(exec, true), high, count);
@@ -168,7 +170,7 @@ export class WaveTracer {
     open.times = times - 1;
     open.flush();
     if (sizesBytes.length === 1) return;
-    const shorter = trace.run(offset, sizesBytes.length - 1, (at) => this.#sizeOf(wave, at));
+    const shorter = trace.run(offset, sizesBytes.length - 1, wave, this.#sizeOf);
     open.add(shorter, low, high, sizesBytes.length - 1);
   }
 }

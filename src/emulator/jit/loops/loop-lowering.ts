@@ -121,9 +121,10 @@ export class LoopLowering {
     f.get(wave);
     f.set(pointer);
     this.#emitGroups(environment);
-    this.#store(longest);
+    const entered = this.#enteredTimes(longest);
+    this.#store(longest, entered);
     if (this.state.context.countsPcs) {
-      if (this.#countsLanes) this.#countSpans(longest, counted);
+      if (this.#countsLanes) this.#countSpans(longest, entered, counted);
       else this.#countPcs(longest);
       this.#countLatch(longest, unfinished);
     }
@@ -133,7 +134,7 @@ export class LoopLowering {
       f.free(...locals.values());
       locals.clear();
     }
-    f.free(chunk, pointer, count, limit, longest, ...counted);
+    f.free(chunk, pointer, count, limit, longest, ...counted, ...entered);
     return unfinished;
   }
 
@@ -284,7 +285,7 @@ export class LoopLowering {
   }
 
   /** Registers of the wave, and what its iterations cost. */
-  #store(longest: Local): void {
+  #store(longest: Local, entered: readonly Local[]): void {
     const { f, wave, spaces } = this.state;
     const { scalars, graph } = this.plan;
     for (const offset of scalars.keys()) {
@@ -309,17 +310,15 @@ export class LoopLowering {
     f.op('i32.mul');
     f.set(spent);
     this.#countClasses(graph.instructions, () => f.get(longest));
-    this.#notes?.forEach(longest, (skip, pushRan) => {
-      const { instructions } = graph.skips[skip]!;
+    for (const [skip, { instructions }] of graph.skips.entries()) {
       f.get(spent);
+      f.get(entered[skip]!);
       f.i32(instructions.length);
-      f.i32(0);
-      pushRan();
-      f.select();
+      f.op('i32.mul');
       f.op('i32.add');
       f.set(spent);
-      this.#countClasses(instructions, pushRan);
-    });
+      this.#countClasses(instructions, () => f.get(entered[skip]!));
+    }
     for (const [at, name] of [
       [WAVE_BUDGET, 'i32.sub'],
       [WAVE_LOOPED, 'i32.add'],
@@ -347,10 +346,9 @@ export class LoopLowering {
   }
 
   /** `counted`: lanes, as the environment has them. */
-  #countSpans(longest: Local, counted: readonly Local[]): void {
+  #countSpans(longest: Local, entered: readonly Local[], counted: readonly Local[]): void {
     const { f } = this.state;
     const { skips, spans } = this.plan.graph;
-    const entered = this.#enteredTimes(longest);
     const timesOf = (skip: Skip | undefined): Local => (skip ? entered[skips.indexOf(skip)]! : longest);
     for (const { exec, skip, instructions } of spans) {
       const pushPlace = (): void => this.state.pushCounts(instructions);
@@ -364,7 +362,6 @@ export class LoopLowering {
       };
       emitTaken(f, () => this.state.pushCounts([skip.branch]), taken);
     }
-    f.free(...entered);
   }
 
   /** How many iterations the wave did not skip the code of each skip in. */
