@@ -45,6 +45,10 @@ function known<T>(read: () => T): T | undefined {
   }
 }
 
+/** What the system calls a process by, at most 15 bytes; undefined where it is gone. */
+export const processName = (processId: number): string | undefined =>
+  known(() => readFileSync(`/proc/${processId}/comm`, 'utf8').trim());
+
 class HostFile {
   readonly #elf: ElfFile;
   readonly #functions: readonly { readonly name: string; readonly value: bigint; readonly sizeBytes: number }[];

@@ -44,6 +44,7 @@ interface Completion {
 export class ApplicationTrace {
   lostCount = 0;
   readonly #process: number;
+  readonly #name: string;
   readonly #slices: Slice[] = [];
   readonly #queues = new Map<bigint, number>();
   readonly #doorbells = new Map<string, Wait>();
@@ -52,8 +53,9 @@ export class ApplicationTrace {
   readonly #waits = new Map<bigint, Wait[]>();
   readonly #completions: Completion[] = [];
 
-  constructor(process: number) {
+  constructor(process: number, name: string) {
     this.#process = process;
+    this.#name = name;
   }
 
   addCall({ name, beginNs, endNs, thread: track, a, b }: TracedCall): void {
@@ -100,7 +102,7 @@ export class ApplicationTrace {
     const pid = this.#process;
     const named = (name: string, tid: number, text: string) =>
       JSON.stringify({ ph: 'M', pid, tid, name, args: { name: text } });
-    yield named('process_name', 0, `program ${pid}`);
+    yield named('process_name', 0, `${this.#name} ${pid}`);
     yield named('thread_name', REQUEST_TRACK, 'device process');
     for (const [queue, track] of this.#queues) yield named('thread_name', track, `queue ${hexOf(queue)}`);
     for (const { track: tid, name, beginNs, endNs, args } of this.#slices) {
@@ -160,8 +162,8 @@ const microseconds = (ns: bigint): number => Number(ns) / NS_PER_US;
 export class Traces {
   readonly #applications: ApplicationTrace[] = [];
 
-  open(processId: number): ApplicationTrace {
-    const trace = new ApplicationTrace(processId);
+  open(processId: number, name = 'program'): ApplicationTrace {
+    const trace = new ApplicationTrace(processId, name);
     this.#applications.push(trace);
     return trace;
   }

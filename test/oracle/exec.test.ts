@@ -446,6 +446,7 @@ test('unmodified HIP programs have right results, with tools and sums', { skip: 
   type Event = Readonly<Record<'ph' | 'name', string> & Record<'ts' | 'dur' | 'tid', number>>;
   const events = (ph: string, name: string): Event[] =>
     traceEvents.filter((each: Event) => each.ph === ph && each.name === name);
+  assert.match(traceEvents.find((each: Event) => each.name === 'process_name').args.name, /^vadd \d+$/);
   const [kernel, barrier] = [...events('X', '_Z3addPKfS0_Pfi'), ...events('X', 'barrier')];
   assert.deepEqual([events('X', 'copy').length, events('X', 'doorbell').length, kernel!.tid], [3, 2, barrier!.tid]);
   assert.deepEqual(

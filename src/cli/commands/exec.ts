@@ -148,8 +148,9 @@ async function runWith(
   operands: readonly string[],
   { findings, tools, sums, traces, kernels }: Watching & { readonly findings: Findings },
 ): Promise<number> {
-  const [{ DeviceProcess }, { LinuxCalls }, application, open] = await Promise.all([
+  const [{ DeviceProcess }, { processName }, { LinuxCalls }, application, open] = await Promise.all([
     import('../../exec/device-process.ts'),
+    import('../../exec/host-code.ts'),
     import('../../exec/libc.ts'),
     import('../../exec/application.ts'),
     openDeviceNamed(options.device, {
@@ -176,7 +177,7 @@ async function runWith(
           if (recorded !== undefined && packet.dispatch !== undefined) recording.recorder?.onCompleted();
           if (kernels.test(packet.kernel ?? '')) sums?.add(packet);
         },
-        trace: traces?.open(processId),
+        trace: traces?.open(processId, processName(processId)),
         ...(profiled && { onCall: profiled.onCall, onLostCalls: profiled.onLostCalls }),
       };
     },
