@@ -1,7 +1,7 @@
 /**
  * Damaged profiles: each is read, and one of its reports or exports made, which ends in nothing but a
- * `WavewrightError`, within little memory. `node test/fuzz/profile-files.ts 1000000 1` mutates a million files
- * from seed 1 on.
+ * `WavewrightError`, within little memory. `node test/fuzz/profile-files.ts 1000000 1` mutates a million
+ * files from seed 1 on.
  */
 import { createHal } from '../../src/hal-drivers/index.ts';
 import { countedKernels } from '../../src/profile/counted-kernels.ts';

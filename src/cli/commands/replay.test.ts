@@ -130,4 +130,6 @@ test('what dispatch runs is replayed without it, also as another command', async
   const tool = await runCommand([...launch, `--device_replay_output=${file}`, '--tool=instruction-count']);
   assert.deepEqual([tool.status, /records code without --tool/.test(tool.stderr)], [2, true]);
   assert.equal((await runCommand(['replay', 'record', file, '--', 'info'])).status, 2);
+  const run = await runCommand(['replay', 'record', file, '--', 'run', 'hello']);
+  assert.deepEqual([run.status, /recordings of 'run' cannot be made[^]*RPC/.test(run.stderr)], [4, true], run.stderr);
 });

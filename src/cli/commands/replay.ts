@@ -119,8 +119,15 @@ const usage = (what: string, hint = '`wavewright help replay` says what there is
 /** Commands whose devices can be recorded, and the words before their options. */
 const RECORDED: Readonly<Record<string, number>> = { hal: 2, dispatch: 1, exec: 1 };
 
-const record = (runCommand: RunCommand, context: CommandContext, file: string, argv: readonly string[]) =>
-  runCommand(commandWith([`--device_replay_output=${file}`], argv, RECORDED), context);
+const record = (runCommand: RunCommand, context: CommandContext, file: string, argv: readonly string[]) => {
+  const [command] = argv;
+  if (command === 'run' || command === 'test') {
+    throw new WavewrightError('UNSUPPORTED', `recordings of '${command}' cannot be made`, {
+      hint: 'its programs talk to the host while their kernels run (RPC), and who would answer in a replay is not there; `profile record` takes it',
+    });
+  }
+  return runCommand(commandWith([`--device_replay_output=${file}`], argv, RECORDED), context);
+};
 
 async function read(file: string): Promise<ReplayFile> {
   const { readReplayFile } = await import('../../replay/format/file.ts');
