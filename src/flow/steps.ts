@@ -49,27 +49,28 @@ export const REGISTER_PLACES: PlaceSets = {
 /**
  * The blocks of the code that `entries` reach, in the order of their offsets. `read` may answer with a text
  * where there is no instruction, as readers of steps do; control that goes on there leaves the blocks. So
- * does a call, which comes back: what is called is no part of the blocks unless it is an entry as well.
+ * does a call, which comes back unless `comesBack` says otherwise: what is called is no part of the blocks
+ * unless it is an entry as well.
  */
 export function stepBlocks<S extends Step>(
   read: (offset: number) => S | string | undefined,
   entries: readonly number[],
-  maxInstructions = Number.POSITIVE_INFINITY,
+  comesBack: (call: S) => boolean = () => true,
 ): BasicBlock<S>[] {
   const at = (offset: number): Followed<S> | undefined => {
     const step = read(offset);
-    return typeof step === 'object' ? follow(step) : undefined;
+    return typeof step === 'object' ? follow(step, comesBack) : undefined;
   };
-  const code = reachable(at, entries, maxInstructions);
+  const code = reachable(at, entries);
   return blocksAt(placesInOrder(code), (place) => code.get(place)!, entries);
 }
 
-function follow<S extends Step>(step: S): Followed<S> {
+function follow<S extends Step>(step: S, comesBack: (call: S) => boolean): Followed<S> {
   const { control } = step;
   const isBranch = control === 'branch' || control === 'conditional';
   return {
     instruction: step,
-    next: fallsThrough(step) || control === 'call' ? followingOffset(step) : undefined,
+    next: fallsThrough(step) || (control === 'call' && comesBack(step)) ? followingOffset(step) : undefined,
     target: isBranch ? step.target : undefined,
     leaves: control === 'call' || control === 'jump' || control === 'return',
     endsBlock: control !== 'next',

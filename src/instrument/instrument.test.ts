@@ -55,6 +55,7 @@ for (const file of FILES) {
       read: (address) => source.read(address),
       isCode: (address) => source.isCode(address),
       isFiller: (address) => source.isFiller(address),
+      comesBack: () => true,
       obstacle: (step) => source.obstacle(step),
       entries: [...source.entries.keys()],
     });

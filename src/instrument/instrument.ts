@@ -176,6 +176,7 @@ export class CodeRewriter {
       read: (address) => source.read(address),
       isCode: (address) => source.isCode(address),
       isFiller: (address) => source.isFiller(address),
+      comesBack: (call) => lifted.functionOf(call)?.siteOf(call)?.comesBack !== false,
       obstacle: (step) => source.obstacle(step),
       entries: [...source.entries.keys()],
       blocks: lifted.blocksFrom(source.entries),

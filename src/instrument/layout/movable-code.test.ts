@@ -12,7 +12,7 @@ const context = { target: targetFor(PROCESSOR), waveSize: 64 } as const;
 const NONE = 0xffff_ffff;
 
 /** Of code at 0, an instruction or a dword each: the entries that move, and why the others stay. */
-function found(code: readonly (string | number)[], entries: readonly number[]) {
+function found(code: readonly (string | number)[], entries: readonly number[], comesBack = true) {
   const dwords = code.flatMap((each) => (typeof each === 'number' ? each : assembleInstruction(each, context).words));
   const view = new DataView(Uint32Array.from(dwords).buffer);
   const reader = new AmdgpuStepReader(PROCESSOR, 64, 0);
@@ -20,6 +20,7 @@ function found(code: readonly (string | number)[], entries: readonly number[]) {
     read: (address) => reader.step(view, address),
     isCode: (address) => address >= 0 && address < view.byteLength,
     isFiller: (address) => view.getUint32(address, true) === 0,
+    comesBack: () => comesBack,
     obstacle: (step) => (step.text().startsWith('s_sleep') ? 'sleeps' : undefined),
     entries,
   });
@@ -50,4 +51,10 @@ test('code that runs on into what is no instruction stays, but for what linkers 
   assert.match(found(['s_nop 0', NONE], [0]).stays.join(), /^0: 4 /);
   assert.deepEqual(found(['s_nop 0', 0], [0]).moves, [0]);
   assert.deepEqual(found(['s_nop 0'], [0]).moves, [0]);
+});
+
+test('what stands behind a call that does not come back keeps nothing', () => {
+  const code = ['s_call_b64 s[30:31], 2', 's_sleep 1', 's_endpgm', 's_endpgm'];
+  assert.deepEqual(found(code, [0, 12]), { moves: [], stays: ['0: 4 sleeps', '12: 4 sleeps'], blocks: [] });
+  assert.deepEqual(found(code, [0, 12], false), { moves: [0, 12], stays: [], blocks: [0, 12] });
 });

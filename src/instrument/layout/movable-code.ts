@@ -34,6 +34,8 @@ export interface CodeToMove {
   isCode(address: number): boolean;
   /** Whether the dword at an address is what linkers fill gaps with. */
   isFiller(address: number): boolean;
+  /** Whether control may go on behind a call. */
+  comesBack(call: AmdgpuStep): boolean;
   /** Why an instruction cannot stand elsewhere; undefined where it can. */
   obstacle(step: AmdgpuStep): string | undefined;
   readonly entries: readonly number[];
@@ -42,9 +44,9 @@ export interface CodeToMove {
 }
 
 export function findMovableCode(code: CodeToMove): MovableCode {
-  const { read, isCode, entries } = code;
+  const { read, isCode, comesBack, entries } = code;
   const readCode = (address: number) => (isCode(address) ? read(address) : undefined);
-  const blocks = code.blocks ?? stepBlocks(readCode, entries);
+  const blocks = code.blocks ?? stepBlocks(readCode, entries, (call) => comesBack(call));
   const byStart = new Map(blocks.map((block) => [block.instructions[0]!.offset, block]));
   const groups = new Groups(blocks.length);
   const kept = new Map<number, KeptCode>();
@@ -88,7 +90,7 @@ function whyKept(
   if (last.target !== undefined && !byStart.has(last.target)) {
     return { address: last.offset, reason: `leads to ${hex(last.target)}, which is no known code` };
   }
-  if (block.next || !comesBack(last)) return undefined;
+  if (block.next || !goesOn(last)) return undefined;
   const address = followingOffset(last);
   // Where code ends, so it does when it stands elsewhere.
   if (!isCode(address)) return undefined;
@@ -98,7 +100,7 @@ function whyKept(
   return typeof found === 'string' ? { address, reason: found } : undefined;
 }
 
-const comesBack = ({ control }: AmdgpuStep): boolean =>
+const goesOn = ({ control }: AmdgpuStep): boolean =>
   control === 'next' || control === 'conditional' || control === 'call';
 
 /** Sets of numbers that are joined (union-find, with halved paths). */
