@@ -104,14 +104,23 @@ async function* rawLines(file: string): AsyncGenerator<{ readonly bytes: Uint8Ar
 }
 
 async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
-  const { createReadStream } = process.getBuiltinModule('node:fs');
-  const stream = file === '-' ? process.stdin : createReadStream(file);
   try {
+    const stream = file === '-' ? process.stdin : await streamOf(file);
     for await (const chunk of stream) yield chunk as Uint8Array;
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause;
     throw new WavewrightError('IO', `cannot be read (${cause.code})`, { file, cause });
   }
+}
+
+async function streamOf(file: string): Promise<AsyncIterable<unknown>> {
+  const { createReadStream, open, statSync } = process.getBuiltinModule('node:fs');
+  if (!statSync(file, { throwIfNoEntry: false })?.isFIFO()) return createReadStream(file);
+  // Of a file stream, a read that waits for the other end of a pipe would keep the process from ending.
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  open(file, 'r', (error, descriptor) => (error ? reject(error) : resolve(descriptor)));
+  const fd = await promise;
+  return new (process.getBuiltinModule('node:net').Socket)({ fd, readable: true, writable: false });
 }
 
 /** Throws BAD_INPUT when there is a member that nobody asked for: a name with a typing error does nothing. */

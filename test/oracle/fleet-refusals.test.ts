@@ -4,8 +4,10 @@ import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { Queue } from 'bullmq';
+import { type Job, Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
+import { LinePlace } from '../../src/fleet/json-lines.ts';
+import { parseJobData } from '../../src/fleet/queue/job.ts';
 import { EXITS, expectWhole, FLEET_TEST, HELLO, LOOPS, mixed, Rig, ROOT, until } from './fleet-rig.ts';
 
 test('a coordinator whose disk is full ends; another one has the report', FLEET_TEST, async () => {
@@ -104,6 +106,34 @@ test(
     admin.disconnect();
   },
 );
+
+test('answers that are none, and verdicts on other cases, are errors', FLEET_TEST, async () => {
+  await using rig = new Rig();
+  const server = await rig.server();
+  const coordinator = rig.coordinator(server, rig.cases(mixed(4)), '--batch=1');
+  await until('all is submitted', async () => (await server.client.llen('ww:ww-c:wait')) === 4);
+  // A worker that lies: no form, another case, twice as many, and a good one.
+  const answers = [
+    () => 'passed',
+    () => ({ v: 1, results: [{ k: '0'.repeat(32), o: 'passed', s: 0, ms: 1, n: 1 }] }),
+    (k: string) => ({ v: 1, results: [1, 2].map(() => ({ k, o: 'passed', s: 0, ms: 1, n: 1 })) }),
+    (k: string) => ({ v: 1, results: [{ k, o: 'passed', s: 0, ms: 1, n: 1 }] }),
+  ];
+  const keys = (job: Job) => {
+    const place = new LinePlace('job');
+    return parseJobData(job.data, place).map(({ key }) => key);
+  };
+  const connection = { port: server.port, maxRetriesPerRequest: null };
+  const liar = new Worker('ww-c', async (job) => answers.shift()!(keys(job)[0]!), { connection, prefix: 'ww' });
+  try {
+    assert.equal(await coordinator.ended(), 1, coordinator.stderr);
+  } finally {
+    await liar.close();
+  }
+  const { verdicts } = await expectWhole(rig.file('report.jsonl'), { passed: 1, error: 3 });
+  const tails = [...verdicts.values()].filter(({ o }) => o === 'error').map(({ tail }) => tail);
+  assert.deepEqual(new Set(tails), new Set(['a worker wrote an answer that is none']));
+});
 
 test('poisoned jobs and campaigns of other versions run nothing', FLEET_TEST, async () => {
   await using rig = new Rig();

@@ -57,6 +57,23 @@ test('a campaign takes neither other cases nor the same in another order, fewer 
   await expectWhole(rig.file('report.jsonl'), { passed: 5, failed: 1 });
 });
 
+test('Ctrl-C while cases are read: no success, and it is said what is not there', FLEET_TEST, async () => {
+  await using rig = new Rig();
+  const server = await rig.server();
+  rig.worker(server);
+  const pipe = rig.file('pipe.jsonl');
+  assert.equal(spawnSync('mkfifo', [pipe]).status, 0);
+  const coordinator = rig.coordinator(server, pipe);
+  const input = createWriteStream(pipe);
+  for (const one of mixed(3)) input.write(lineOf(one));
+  await until('all is passed', () => coordinator.stdout.match(/^PASS/gm)?.length === 3);
+  coordinator.signal('SIGINT');
+  assert.equal(await coordinator.ended(), 1, coordinator.stderr);
+  input.destroy();
+  assert.match(coordinator.stderr, /campaign c goes on with the cases that it has got so far: /);
+  assert.match(coordinator.stderr, /warning: \S+report\.jsonl is not written: not all cases were read/);
+});
+
 test('what cannot be read, after others were, ends the campaign that it began', FLEET_TEST, async () => {
   await using rig = new Rig();
   const server = await rig.server();

@@ -209,7 +209,7 @@ test('Ctrl-C leaves a campaign alone; a cancelled one is dropped at once, and ma
   const refused = rig.coordinator(server, cases);
   assert.equal(await refused.ended(), 2);
   assert.match(refused.stderr, /campaign c was cancelled/);
-  assert.match(await campaign('retry', 'c'), /^0 cases are run again/);
+  assert.match(await campaign('retry', 'c'), /^campaign c is open; 0 cases that had been lost or an error run again/);
   assert.equal(await rig.coordinator(server, cases).ended(), 1);
   await expectWhole(rig.file('report.jsonl'), { passed: 5, failed: 1, 'timed-out': 1 });
   await campaign('delete', 'c');

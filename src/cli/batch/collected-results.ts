@@ -80,7 +80,7 @@ export class CollectedResults implements Disposable {
     for (const file of this.#isPlanned ? [] : [report, sqlite]) {
       if (file !== undefined) warn(this.#context, `${file} is not written: not all cases were read`);
     }
-    return summary.passed === total ? 0 : FAILURES_FOUND;
+    return isWhole && summary.passed === total ? 0 : FAILURES_FOUND;
   }
 
   [Symbol.dispose](): void {

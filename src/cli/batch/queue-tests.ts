@@ -109,6 +109,8 @@ async function collect(context: CommandContext, options: TestOptions, campaign: 
   const ending = await withLanes(context, options, { connection, campaigns }, name, () => coordinator.run());
   progress.end();
   for (const problem of logs?.problems() ?? []) warn(context, problem);
+  if (options.tool !== undefined)
+    warn(context, 'what tools print of programs that pass does not come back with --queue');
   if (ending === 'done') await campaigns.finish(name);
   else sayHowItGoesOn(context, name, ending, coordinator.isSubmitted);
   if (ending === 'done' && workMs < SHORT_MS && !context.isQuiet) {

@@ -39,7 +39,10 @@ export const campaign = defineCommand({
     if (known === 'status') await print(context, connection, options.format, [chosen]);
     else if (known === 'cancel') await campaigns.cancel(chosen);
     else if (known === 'delete') await campaigns.delete(chosen);
-    else context.stdout(`${await campaigns.retry(chosen)} cases are run again\n`);
+    else {
+      const count = await campaigns.retry(chosen);
+      context.stdout(`campaign ${chosen} is open; ${amount(count, 'case')} that had been lost or an error run again\n`);
+    }
     return 0;
   },
 });
@@ -73,8 +76,10 @@ async function print(
       `${name}  ${state}  ${cases} cases${digest === undefined ? ' or more' : ''}  ${counts}  began ${began}  wavewright ${version}\n`,
     );
   }
-  context.stdout(`${found.length} campaigns, ${workers} workers\n`);
+  context.stdout(`${amount(found.length, 'campaign')}, ${amount(workers, 'worker')}\n`);
 }
+
+const amount = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 const stateOf = ({ isCancelled, finishedMs }: CampaignState): string =>
   isCancelled ? 'cancelled' : finishedMs === undefined ? 'open' : 'finished';

@@ -54,7 +54,7 @@ export const merge = defineCommand({
     if (options.sqlite !== undefined) await writeDatabase(options.sqlite, merged);
     if (options.format === 'json') context.stdout(`${JSON.stringify(mergedJson(merged), undefined, 2)}\n`);
     else printText(context, merged);
-    const problems = problemsOf(merged);
+    const problems = problemsOf(merged, options.missing);
     for (const problem of problems) context.stderr(`wavewright: ${printable(problem)}\n`);
     const isGood = problems.length === 0 && verdicts.every(({ verdict }) => verdict.o === 'passed');
     return isGood ? 0 : FINDINGS;
@@ -108,15 +108,20 @@ function mergedJson(merged: MergedReports) {
 }
 
 /** What keeps the reports from being one whole, a line each. */
-function problemsOf({ missing, unknown, absent, unfinished, conflicts, verdicts }: MergedReports): string[] {
+function problemsOf(merged: MergedReports, file: string | undefined): string[] {
+  const { missing, unknown, absent, unfinished, conflicts, verdicts } = merged;
   const problems: string[] = [];
   const without = missing.length + unknown;
   if (without > 0) problems.push(`${without} of ${without + verdicts.length} programs have no verdict`);
   if (without > 0 && absent.length > 0)
     problems.push(`parts without a report: ${someOf(absent.map(shardText))}; run them with --shard`);
   if (without > 0 && unfinished.length > 0) problems.push(`reports without an end: ${someOf(unfinished)}`);
-  if (missing.length > 0)
-    problems.push(`without a verdict: ${someOf(missing.map((keyed) => keyed.case.name))}; --missing=FILE writes them`);
+  if (missing.length > 0) {
+    const names = someOf(missing.map((keyed) => keyed.case.name));
+    problems.push(`without a verdict: ${names}; ${file === undefined ? '--missing=FILE writes them' : `see ${file}`}`);
+  } else if (without > 0 && file !== undefined) {
+    problems.push(`${file} has no cases: no report names those without a verdict`);
+  }
   for (const { name, verdicts: all } of conflicts) {
     problems.push(
       `verdicts on ${name} differ: ${all.map(({ o, s }) => `${o}${s === undefined ? '' : ` (${s})`}`).join(', ')}`,
