@@ -131,5 +131,9 @@ test('what dispatch runs is replayed without it, also as another command', async
   assert.deepEqual([tool.status, /records code without --tool/.test(tool.stderr)], [2, true]);
   assert.equal((await runCommand(['replay', 'record', file, '--', 'info'])).status, 2);
   const run = await runCommand(['replay', 'record', file, '--', 'run', 'hello']);
-  assert.deepEqual([run.status, /recordings of 'run' cannot be made[\s\S]*RPC/.test(run.stderr)], [4, true], run.stderr);
+  assert.deepEqual(
+    [run.status, /recordings of 'run' cannot be made[\s\S]*RPC/.test(run.stderr)],
+    [4, true],
+    run.stderr,
+  );
 });
