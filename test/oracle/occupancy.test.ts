@@ -58,7 +58,7 @@ for (const processor of PROCESSORS) {
       const remark = remarks[index]!;
       const vgprs = field(remark, 'VGPRs');
       const agprs = field(remark, 'AGPRs');
-      const found = occupancyOf({
+      const occupancy = occupancyOf({
         processor,
         // What metadata counts: one register file holds both kinds here.
         vgprs: agprs === 0 ? vgprs : Math.ceil(vgprs / 4) * 4 + agprs,
@@ -68,7 +68,7 @@ for (const processor of PROCESSORS) {
         workgroupSize,
       });
       assert.ok(vgprs > 0);
-      assert.equal(found, field(remark, 'Occupancy \\[waves/SIMD\\]'), `kernel ${index}: ${remark}`);
+      assert.equal(occupancy?.waves, field(remark, 'Occupancy \\[waves/SIMD\\]'), `kernel ${index}: ${remark}`);
     }
   });
 }
