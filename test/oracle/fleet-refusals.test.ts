@@ -146,7 +146,9 @@ test('poisoned jobs and campaigns of other versions run nothing', FLEET_TEST, as
   const other = JSON.stringify({ ...record, name: 'other', version: '9.9.9' });
   await server.client.hset('ww:campaign:other', 'record', other);
   await server.client.hset('ww:campaign:damaged', 'record', '{');
-  await server.client.sadd('ww:campaigns', 'other', 'damaged');
+  const torn = JSON.stringify({ ...record, name: 'torn' });
+  await server.client.hset('ww:campaign:torn', { record: torn, whole: '[' });
+  await server.client.sadd('ww:campaigns', 'other', 'damaged', 'torn');
   const blob = hash('sha256', readFileSync(HELLO), 'hex');
   const mark = rig.file('mark');
   const one = (change: object) => ({
@@ -187,6 +189,7 @@ test('poisoned jobs and campaigns of other versions run nothing', FLEET_TEST, as
   assert.equal(await worker.ended(), 0, worker.stderr);
   assert.match(worker.stderr, /campaign other is left alone: it is of wavewright 9\.9\.9, this is /);
   assert.match(worker.stderr, /campaign damaged is left alone: campaign damaged: its record is no JSON/);
+  assert.match(worker.stderr, /campaign torn is left alone: campaign torn: what its cases are is damaged on the server/);
   for (const [i, job] of jobs.entries()) {
     const found = await queue.getJob(job.id!);
     assert.equal(await found?.getState(), 'failed', JSON.stringify(poison[i]?.[0]));

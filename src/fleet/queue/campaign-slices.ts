@@ -81,13 +81,9 @@ export class CampaignSlices {
   }
 
   #parse(text: string): Slice {
-    try {
-      const value: unknown = JSON.parse(text);
-      if (Array.isArray(value) && isBlobHash(value[0]) && isCuts(value[1])) return { digest: value[0], cuts: value[1] };
-    } catch {
-      // It is said below.
-    }
-    throw new WavewrightError('BAD_INPUT', `campaign ${this.#campaign}: its cases are damaged`);
+    const [digest, cuts] = partsOf(text);
+    if (isBlobHash(digest) && isCuts(cuts)) return { digest, cuts };
+    throw damaged(this.#campaign);
   }
 
   #eval(script: string, ...values: readonly (string | number)[]): Promise<unknown> {
@@ -105,9 +101,26 @@ export class CampaignSlices {
 
 export const countCases = (cuts: Cuts): number => cuts.reduce((sum, [size, count]) => sum + size * count, 0);
 
-/** The digest and the number of cases that a record says, once all were read. */
-export function wholeOf(text: string | undefined): WholeRun | undefined {
-  const value: unknown = text === undefined ? undefined : JSON.parse(text);
-  if (!Array.isArray(value) || !isBlobHash(value[0]) || !Number.isInteger(value[1])) return undefined;
-  return { digest: value[0], total: Number(value[1]) };
+/**
+ * The digest and the number of cases that a campaign has, once all were read. Throws BAD_INPUT where it says
+ * something else.
+ */
+export function wholeOf(text: string | undefined, campaign: string): WholeRun | undefined {
+  if (text === undefined) return undefined;
+  const [digest, total] = partsOf(text);
+  if (isBlobHash(digest) && Number.isInteger(total)) return { digest, total: Number(total) };
+  throw damaged(campaign);
 }
+
+/** Of a list; nothing of what is none. */
+function partsOf(text: string): readonly unknown[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : [];
+  } catch {
+    return [];
+  }
+}
+
+const damaged = (campaign: string): WavewrightError =>
+  new WavewrightError('BAD_INPUT', `campaign ${campaign}: what its cases are is damaged on the server`);

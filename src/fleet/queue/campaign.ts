@@ -68,7 +68,7 @@ export class Campaigns {
     if (record === undefined) return undefined;
     return {
       record: parseRecord(record, name),
-      ...{ cases: Number(cases ?? 0), whole: wholeOf(whole) },
+      ...{ cases: Number(cases ?? 0), whole: wholeOf(whole, name) },
       isCancelled: cancelled !== undefined,
       finishedMs: finished === undefined ? undefined : Number(finished),
     };
