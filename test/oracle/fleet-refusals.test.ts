@@ -189,7 +189,10 @@ test('poisoned jobs and campaigns of other versions run nothing', FLEET_TEST, as
   assert.equal(await worker.ended(), 0, worker.stderr);
   assert.match(worker.stderr, /campaign other is left alone: it is of wavewright 9\.9\.9, this is /);
   assert.match(worker.stderr, /campaign damaged is left alone: campaign damaged: its record is no JSON/);
-  assert.match(worker.stderr, /campaign torn is left alone: campaign torn: what its cases are is damaged on the server/);
+  assert.match(
+    worker.stderr,
+    /campaign torn is left alone: campaign torn: what its cases are is damaged on the server/,
+  );
   for (const [i, job] of jobs.entries()) {
     const found = await queue.getJob(job.id!);
     assert.equal(await found?.getState(), 'failed', JSON.stringify(poison[i]?.[0]));
