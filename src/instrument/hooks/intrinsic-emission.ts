@@ -228,7 +228,7 @@ function emitAddress(e: IntrinsicContext, { output }: IntrinsicCall): void {
   // The dwords of an access through a buffer are together; two places of an instruction are not.
   const isOne = first && (first.predicates.length > 0 || others.every(({ space }) => space !== first.space));
   if (first?.place === undefined || !isOne) {
-    const refusal = isOne === false ? 'accesses two places' : 'has none that is known';
+    const refusal = isOne === false ? 'accesses two places' : 'has no address that is known';
     e.reject(`asks for the address, but the instruction ${refusal}`);
     return;
   }
