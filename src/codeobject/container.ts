@@ -208,7 +208,9 @@ export const isBitcode = (bytes: Uint8Array): boolean =>
 export function bitcodeError(file: string): WavewrightError {
   return new WavewrightError('BAD_INPUT', 'LLVM bitcode (of -flto, -emit-llvm or -fgpu-rdc), not machine code', {
     file,
-    hint: 'let clang make code of it: compile with -fno-lto, or clang --target=amdgcn-amd-amdhsa -mcpu=PROCESSOR -c -x ir FILE.bc -o FILE.o',
+    hint:
+      'let clang make code of it: compile with -fno-lto, or clang --target=amdgcn-amd-amdhsa -mcpu=PROCESSOR -c -x ir FILE.bc -o FILE.o; ' +
+      'of bitcode for NVIDIA GPUs clang --target=nvptx64-nvidia-cuda -march=sm_70 -S -x ir FILE.bc -o FILE.ptx',
   });
 }
 
