@@ -9,10 +9,10 @@ import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
-import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
+import { laneSpread, spreadLanes } from '../regions/lane-spread.ts';
 import type { Node } from '../regions/node.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
@@ -421,11 +421,7 @@ export class LoopBody {
     const bits = this.#bitsOf(active);
     f.get(bits);
     f.if(undefined, () => {
-      f.get(bits);
-      f.i32(4);
-      f.op('i32.shl');
-      f.load('v128.load', NIBBLE_SPREADS);
-      this.#spread = captured(f);
+      this.#spread = laneSpread(f, bits);
       lanes = load();
       f.free(this.#spread);
       this.#spread = undefined;
@@ -447,11 +443,7 @@ export class LoopBody {
   /** Lanes that make no access look like one that does, so that they ask for nothing else. */
   #spreadArgument(node: Node): LaneArgument {
     if (!this.#spread || !node.lane) return this.#argument(node);
-    const { f } = this.#environment.state;
-    f.get(this.#argument(node).lanes[0]!);
-    f.get(this.#spread);
-    f.op('i8x16.relaxed_swizzle');
-    const lanes = captured(f);
+    const lanes = spreadLanes(this.#environment.state.f, this.#argument(node).lanes[0]!, this.#spread);
     this.#opening.push(lanes);
     return { lanes: [lanes] };
   }

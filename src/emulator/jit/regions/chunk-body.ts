@@ -15,13 +15,13 @@ import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../../lowering/emitter.ts';
 import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
-import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, isAccess, isLeftOut, loadedDword, usedBy } from './access-group.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { constantOf, keepsNan } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
+import { laneSpread, spreadLanes } from './lane-spread.ts';
 import type { EmittedValues, LinearAccesses } from './linear-accesses.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import type { Region } from './region.ts';
@@ -182,11 +182,7 @@ export class ChunkBody {
   emitFast(place: ChunkPlace, slow: BlockLabel | undefined, mask?: Local, nibble?: Local): void {
     const { f, context } = this.#environment.state;
     if (nibble && this.hasAccesses) {
-      f.get(nibble);
-      f.i32(4);
-      f.op('i32.shl');
-      f.load('v128.load', NIBBLE_SPREADS);
-      this.#spread = captured(f);
+      this.#spread = laneSpread(f, nibble);
     }
     // The sum of results is a NaN when one of them is. Infinities may make it one too, which does no harm.
     const sums = { f32x4: f.local('v128'), f64x2: f.local('v128') };
@@ -267,11 +263,7 @@ export class ChunkBody {
    */
   #addressArgument(node: Node): LaneArgument {
     if (!this.#spread || !node.lane) return this.#argument(node);
-    const { f } = this.#environment.state;
-    f.get(this.#argument(node).lanes[0]!);
-    f.get(this.#spread);
-    f.op('i8x16.relaxed_swizzle');
-    const lanes = captured(f);
+    const lanes = spreadLanes(this.#environment.state.f, this.#argument(node).lanes[0]!, this.#spread);
     this.#opening.push(lanes);
     return { lanes: [lanes] };
   }
