@@ -292,7 +292,7 @@ export class CodeCache {
     const [key, program] = target === undefined ? (['jump to pc', JUMP_TO_PC] as const) : (['goto', GOTO] as const);
     view.setUint32(
       record + RECORD_HANDLER,
-      this.#handlers.slot(key, () => ({ program, operands: [], classIndex: undefined })),
+      this.#handlers.slot(key, () => ({ program, operands: [], step: undefined })),
       true,
     );
     view.setUint32(record + RECORD_TARGET, target === undefined ? 0 : this.leader(target), true);
@@ -377,7 +377,7 @@ export class CodeCache {
       const slot = this.#handlers.slot(step.key, () => {
         const program = step.program();
         assertWithinOperands(program, step);
-        return { program, operands: operands.map(operandForm), classIndex: step.classIndex };
+        return { program, operands: operands.map(operandForm), step };
       });
       view.setUint32(record + RECORD_HANDLER, slot, true);
       this.#work.decodeInstruction(this.#handlers.weightOf(slot));

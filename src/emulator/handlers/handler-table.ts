@@ -3,6 +3,7 @@
  * WebAssembly too. Handlers are compiled when code that needs them is decoded, many in one module.
  */
 import { assert } from '../../base/errors.ts';
+import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
@@ -56,8 +57,8 @@ export interface HandlerOptions {
 export interface HandlerRequest extends HandlerMeaning {
   /** About how long it takes (instruction-weight.ts). */
   readonly weight: number;
-  /** Undefined for records that stand for no instruction: they cost the budget nothing. */
-  readonly classIndex: number | undefined;
+  /** One of the key; undefined for records that stand for no instruction: they cost the budget nothing. */
+  readonly step: Step | undefined;
 }
 
 /**
@@ -248,8 +249,8 @@ export class HandlerTable {
     const first = this.#nextSlot - this.#pending.length;
     const functions = this.#pending.map((request) =>
       lowerHandler(context, this.#spaces, request, (f, wave) => {
-        if (request.classIndex === undefined) addToBudget(f, wave, 1);
-        else if (context.countsClasses) emitClassCounts(f, wave, classMix([request.classIndex]));
+        if (request.step === undefined) addToBudget(f, wave, 1);
+        else if (context.countsClasses) emitClassCounts(f, wave, classMix([request.step]));
       }),
     );
     this.#pending.length = 0;

@@ -152,7 +152,7 @@ class FunctionLowering {
   #countBlock({ instructions }: Block): void {
     const { f, wave, context } = this.#state;
     this.#setBlock(() => this.#state.pushRecord(instructions[0]!.index));
-    if (context.countsClasses) emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.classIndex)));
+    if (context.countsClasses) emitClassCounts(f, wave, classMix(instructions.map(({ step }) => step)));
   }
 
   #setBlock(pushRecord: () => void): void {

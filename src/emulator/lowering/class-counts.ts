@@ -1,11 +1,12 @@
 /** Counting of instructions by class, in the wave state: code has it only where it is asked for. */
+import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classCountOffset } from '../machine/layout.ts';
 
 /** How many instructions of each class there are, by the number of the class. */
-export function classMix(classes: Iterable<number | undefined>): Map<number, number> {
+export function classMix(steps: Iterable<Step>): Map<number, number> {
   const mix = new Map<number, number>();
-  for (const index of classes) if (index !== undefined) mix.set(index, (mix.get(index) ?? 0) + 1);
+  for (const { classIndex } of steps) mix.set(classIndex, (mix.get(classIndex) ?? 0) + 1);
   return mix;
 }
 

@@ -12,7 +12,6 @@ export interface Shape {
   readonly key: string;
   readonly program: Program;
   readonly operands: readonly OperandForm[];
-  readonly classIndex: number | undefined;
   /** What the program's effects need. */
   readonly live: readonly Value[];
   readonly control: StaticControl;
@@ -44,7 +43,7 @@ const isWaveWrite = ({ leaf, lane }: Value): boolean => !lane && (leaf.kind === 
 export const isRelative = ({ kind }: OperandForm): boolean => kind === 'relative';
 
 /** `countsAccesses`: accesses of lanes are told of one by one, as handlers do. */
-export function shapeOf({ key, program, operands, classIndex }: HandlerRequest, countsAccesses = false): Shape {
+export function shapeOf({ key, program, operands }: HandlerRequest, countsAccesses = false): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
   const standsAlone =
@@ -53,7 +52,7 @@ export function shapeOf({ key, program, operands, classIndex }: HandlerRequest, 
     (countsAccesses && live.some(isLaneAccess)) ||
     live.some((value) => isWaveWrite(value) || ALONE.some((kind) => kind === value.leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
-  return { key, program, operands, classIndex, live, control, resumes, standsAlone };
+  return { key, program, operands, live, control, resumes, standsAlone };
 }
 
 function controlOf(live: readonly Value[]): StaticControl {

@@ -401,6 +401,6 @@ export class LoopLowering {
   #countClasses(instructions: readonly Decoded[], times: () => void): void {
     const { f, wave, context } = this.state;
     if (!context.countsClasses) return;
-    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.classIndex)), times);
+    emitClassCounts(f, wave, classMix(instructions.map(({ step }) => step)), times);
   }
 }
