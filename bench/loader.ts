@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { packageFile } from '../src/bench/node-images.ts';
+import { packageFile } from '../src/base/node-package-file.ts';
 import { median } from '../src/bench/sampling.ts';
 import { readInput } from '../src/cli/process/input.ts';
 import { createEmulatedDevice, type Device, runProgram } from '../src/index.ts';

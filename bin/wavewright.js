@@ -9,38 +9,19 @@ if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
   delete process.env.WAVEWRIGHT_HANDED_OVER;
   // Not imported: an import reads each export, and those of node:fs load streams.
   const { existsSync } = process.getBuiltinModule('node:fs');
-  const { enableCompileCache, registerHooks } = process.getBuiltinModule('node:module');
-  const sources = new URL('../src/', import.meta.url);
-  // A checkout runs from its sources; the published package has only dist.
-  const isCheckout = existsSync(sources);
-  const [root, main] = isCheckout
-    ? [sources.href, 'cli/main.ts']
-    : [new URL('../dist/', import.meta.url).href, 'cli/main.js'];
+  const { enableCompileCache } = process.getBuiltinModule('node:module');
   // Code is compiled once for all processes: NODE_COMPILE_CACHE, or a folder beside other temporary files.
   enableCompileCache();
-  const stripped = isCheckout ? await strippedSources(root) : undefined;
-  registerHooks({
-    // Our imports name files exactly: nothing to search for, which is a third of what it takes to load some
-    // hundred modules.
-    resolve: (specifier, context, next) =>
-      specifier.startsWith('.') && context.parentURL?.startsWith(root)
-        ? { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true }
-        : next(specifier, context),
-    load: (url, context, next) =>
-      stripped && url.startsWith(root)
-        ? { source: stripped.source(url), format: 'module', shortCircuit: true }
-        : next(url, context),
-  });
-  await import(root + main);
+  // A checkout runs its sources; the published package has only dist.
+  const isCheckout = existsSync(new URL('../tools/checkout-bundle.ts', import.meta.url));
+  await import(isCheckout ? await commandLineOfCheckout() : '../dist/main.js');
 } else {
   await handOver();
 }
 
-/** Kept by each version of Node for itself, in the checkout: nobody else can write there. */
-async function strippedSources(root) {
-  const { StrippedSources } = await import('../tools/stripped-sources.ts');
-  const file = new URL(`../node_modules/.cache/wavewright/sources-${process.versions.node}`, import.meta.url);
-  return new StrippedSources(root, process.getBuiltinModule('node:url').fileURLToPath(file));
+async function commandLineOfCheckout() {
+  const { commandLine } = await import('../tools/checkout-bundle.ts');
+  return commandLine();
 }
 
 async function handOver() {

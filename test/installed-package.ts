@@ -46,7 +46,8 @@ function pack(scratch: string): { readonly tarball: string; readonly files: stri
     if (name !== 'dist') cpSync(path.join(ROOT, name), path.join(source, name), { recursive: true });
   }
   const dist = path.join(source, 'dist');
-  succeed(ROOT, process.execPath, TSC, '-p', 'tsconfig.build.json', '--outDir', dist);
+  succeed(ROOT, process.execPath, TSC, '-p', 'tsconfig.build.json', '--emitDeclarationOnly', '--outDir', dist);
+  succeed(ROOT, process.execPath, 'tools/bundle.ts', dist);
   const [report] = JSON.parse(succeed(source, 'npm', 'pack', '--ignore-scripts', '--json', '--offline'));
   const files = report.files.map((file: { path: string }) => file.path);
   return { tarball: path.join(source, report.filename), files, unpackedSize: report.unpackedSize };

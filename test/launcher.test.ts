@@ -4,17 +4,19 @@ import { type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { ENTRIES } from '../tools/bundle.ts';
 
 const LAUNCHER = path.resolve(import.meta.dirname, '../bin/wavewright.js');
 /** Makes the launcher believe that it runs on an old Node; its child does not inherit this. */
@@ -51,11 +53,11 @@ function start(launcher: string, nodeArguments: string[], argv: string[], option
  */
 function publishedPackage(name: string, main: string, withNode: boolean): string {
   const root = path.join(scratch, name);
-  for (const folder of ['bin', 'dist/cli', 'node_modules/node/bin'])
+  for (const folder of ['bin', 'dist', 'node_modules/node/bin'])
     mkdirSync(path.join(root, folder), { recursive: true });
   copyFileSync(LAUNCHER, path.join(root, 'bin/wavewright.js'));
   writeFileSync(path.join(root, 'package.json'), '{"type":"module"}');
-  writeFileSync(path.join(root, 'dist/cli/main.js'), main);
+  writeFileSync(path.join(root, 'dist/main.js'), main);
   if (withNode) symlinkSync(process.execPath, path.join(root, 'node_modules/node/bin/node'));
   return path.join(root, 'bin/wavewright.js');
 }
@@ -74,35 +76,63 @@ async function printed(launcher: string): Promise<string> {
   return stdout;
 }
 
-test('a checkout runs what its sources say now, whatever was kept of them', async () => {
+/** A checkout with little in it, which prints what src/word.ts says. */
+function smallCheckout(): { readonly root: string; readonly write: (name: string, text: string) => void } {
   const root = path.join(scratch, 'checkout');
-  for (const folder of ['bin', 'src/cli', 'tools']) mkdirSync(path.join(root, folder), { recursive: true });
-  for (const file of ['bin/wavewright.js', 'tools/stripped-sources.ts', 'package.json'])
-    copyFileSync(path.resolve(import.meta.dirname, '..', file), path.join(root, file));
+  const write = (name: string, text: string): void => {
+    const file = path.join(root, name);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  };
+  for (const file of ['bin/wavewright.js', 'tools/bundle.ts', 'tools/checkout-bundle.ts', 'package.json'])
+    write(file, readFileSync(path.resolve(import.meta.dirname, '..', file), 'utf8'));
+  mkdirSync(path.join(root, 'node_modules'));
+  for (const name of ['esbuild', '@esbuild'])
+    symlinkSync(path.resolve(import.meta.dirname, '../node_modules', name), path.join(root, 'node_modules', name));
+  for (const name of ENTRIES) write(`src/${name}.ts`, '');
+  write('src/cli/main.ts', "import { word } from '../word.ts';\nprocess.stdout.write(word satisfies string);");
+  return { root, write };
+}
+
+test('a checkout runs what its sources say now, whatever was kept of them', async () => {
+  const { root, write } = smallCheckout();
   const launcher = path.join(root, 'bin/wavewright.js');
-  const write = (name: string, text: string) => writeFileSync(path.join(root, 'src', name), text);
-  write('cli/main.ts', "import { word } from '../word.ts';\nprocess.stdout.write(word satisfies string);");
-  write('word.ts', "export const word: string = 'µ1';");
-  for (const _ of ['stripped', 'kept']) assert.equal(await printed(launcher), 'µ1');
-  write('word.ts', "export const word: string = 'µ2';");
-  for (const _ of ['stripped', 'kept']) assert.equal(await printed(launcher), 'µ2');
-  const folder = path.join(root, 'node_modules/.cache/wavewright');
-  const [kept] = readdirSync(folder);
-  assert.ok(kept !== undefined, 'it is kept');
-  const file = path.join(folder, kept);
-  const whole = readFileSync(file);
-  assert.ok(whole.includes('µ2'));
-  // It is used: what stands there runs as long as the sources are as they were.
-  writeFileSync(file, Buffer.from(whole.toString().replace('µ2', 'µ3')));
-  assert.equal(await printed(launcher), 'µ3');
-  for (const spoiled of [whole.subarray(0, -1), whole.subarray(0, 10), Buffer.alloc(0)]) {
-    writeFileSync(file, spoiled);
-    assert.equal(await printed(launcher), 'µ2');
-    assert.deepEqual(readFileSync(file), whole);
+  const folder = path.join(root, 'node_modules/.cache/wavewright/bundle');
+  for (const word of ['µ1', 'µ2']) {
+    write('src/word.ts', `export const word: string = '${word}';`);
+    for (const _ of ['bundled', 'kept']) assert.equal(await printed(launcher), word);
   }
+  const [main, list] = ['main.js', 'inputs.json'].map((name) => path.join(folder, name)) as [string, string];
+  const whole = readFileSync(main, 'utf8');
+  // It is used: what stands there runs as long as the sources are as they were.
+  writeFileSync(main, whole.replace('µ2', 'µ3'));
+  assert.equal(await printed(launcher), 'µ3');
+  const inputs = readFileSync(list);
+  for (const spoiled of [inputs.subarray(0, -1), Buffer.alloc(0), Buffer.from('{}')]) {
+    writeFileSync(main, 'spoiled');
+    writeFileSync(list, spoiled);
+    assert.equal(await printed(launcher), 'µ2');
+    assert.deepEqual([readFileSync(main, 'utf8'), readFileSync(list)], [whole, inputs]);
+  }
+  const old = path.join(folder, 'chunk-OLD.js');
+  for (const [agoS, isKept] of [
+    [3600, true],
+    [25 * 3600, false],
+  ] as const) {
+    writeFileSync(old, '');
+    utimesSync(old, Date.now() / 1000 - agoS, Date.now() / 1000 - agoS);
+    rmSync(list);
+    assert.equal(await printed(launcher), 'µ2');
+    assert.equal(existsSync(old), isKept, 'programs that run may still load parts of an older bundle');
+  }
+  write('src/word.ts', 'export const word: string = 1 +;');
+  const { stderr, status } = await start(launcher, [], []).end;
+  assert.equal(status, 1);
+  assert.match(stderr, /src\/word\.ts/, 'Node says what is wrong');
+  write('src/word.ts', "export const word: string = 'µ4';");
   rmSync(folder, { recursive: true });
   writeFileSync(folder, 'no folder');
-  assert.equal(await printed(launcher), 'µ2', 'nothing can be kept');
+  assert.equal(await printed(launcher), 'µ4', 'nothing can be kept');
 });
 
 test('arguments, standard streams and the exit status pass through a hand-over', async () => {

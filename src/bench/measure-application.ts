@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';
+import { packageFile } from '../base/node-package-file.ts';
 import { addStatistics, type TierInstructions } from '../device/statistics.ts';
 import type { ApplicationBenchmark, Plan } from './applications/application.ts';
 import { KernelRunner } from './kernel-runner.ts';
 import { differenceFrom } from './kernels/kernel-benchmark.ts';
 import { Baseline } from './node-baseline.ts';
-import { packageFile, readApplicationImage } from './node-images.ts';
+import { readApplicationImage } from './node-images.ts';
 import { median, repeated, sampleInTurn } from './sampling.ts';
 
 /** CPU time of one run, milliseconds. */

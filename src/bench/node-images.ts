@@ -1,6 +1,6 @@
 /** The benchmark kernels as code objects and PTX, which are a part of the package, and runners for them. */
-import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
+import { packageFile } from '../base/node-package-file.ts';
 import { isPtxProcessor } from '../devices/emulated/ptx/processors.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import type { ApplicationBenchmark } from './applications/application.ts';
@@ -8,9 +8,6 @@ import { type BenchmarkRunner, type KernelImage, KernelRunner } from './kernel-r
 import { PtxKernelRunner } from './ptx-kernel-runner.ts';
 
 const { readFileSync } = process.getBuiltinModule('node:fs');
-
-/** From here the package's folder is two up, in a checkout and in what is published. */
-export const packageFile = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** Throws IO. */
 export function readKernelImage(name: string, processor: string): KernelImage {

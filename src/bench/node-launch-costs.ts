@@ -4,10 +4,11 @@
  */
 import { spawnSync } from 'node:child_process';
 import { WavewrightError } from '../base/errors.ts';
+import { packageFile } from '../base/node-package-file.ts';
 import { assembledImage, kernelSource } from './assembled-kernel.ts';
 import { KernelRunner } from './kernel-runner.ts';
 import { type CompiledTarget, MIXED_KERNELS } from './mixed-kernels.ts';
-import { openRunner, packageFile } from './node-images.ts';
+import { openRunner } from './node-images.ts';
 import { median, repeated, sampleInTurn, timed } from './sampling.ts';
 
 /** Milliseconds of wall time, medians of processes started in turn. */

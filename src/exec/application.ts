@@ -2,8 +2,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
+import { packageFile } from '../base/node-package-file.ts';
 import { HIDE_IMAGES_VARIABLE, SOCKET_VARIABLE } from './protocol.ts';
 
 const { existsSync, statSync } = process.getBuiltinModule('node:fs');
@@ -24,7 +24,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The folder of the prebuilt library. Throws UNSUPPORTED where there is none. */
 export function libraryFolder(): string {
   const machine = process.arch === 'x64' ? 'x86-64' : process.arch;
-  const folder = fileURLToPath(new URL(`../../native/hsa/${machine}`, import.meta.url));
+  const folder = packageFile(`native/hsa/${machine}`);
   if (existsSync(path.join(folder, 'libhsa-runtime64.so.1'))) return folder;
   throw new WavewrightError('UNSUPPORTED', 'this installation has no libhsa-runtime64.so.1', { file: folder });
 }

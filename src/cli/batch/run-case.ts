@@ -1,8 +1,8 @@
 /** Runs one case after the other in this thread. Every run has its own streams, files and memory. */
 import { once } from 'node:events';
 import { devNull } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../../base/errors.ts';
+import { packageFile } from '../../base/node-package-file.ts';
 import { EM_CUDA } from '../../codeobject/elf-flags.ts';
 import type { Device } from '../../device/device.ts';
 import { elfMachine } from '../../elf/header.ts';
@@ -119,7 +119,7 @@ const runsOnGpu = (image: string, device: string | undefined): boolean =>
  */
 async function runApart(context: CommandContext, argv: readonly string[], timeoutS = 0): Promise<number> {
   const { spawn } = process.getBuiltinModule('node:child_process');
-  const launcher = fileURLToPath(new URL('../../../bin/wavewright.js', import.meta.url));
+  const launcher = packageFile('bin/wavewright.js');
   const child = spawn(process.execPath, [launcher, 'run', ...argv], {
     ...{ env: context.env, stdio: ['ignore', 'pipe', 'pipe'] as const, killSignal: 'SIGKILL' },
     timeout: timeoutS > 0 ? timeoutS * MS_PER_S + GRACE_MS : 0,

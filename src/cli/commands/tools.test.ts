@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -152,6 +153,24 @@ test('a module of the user is a tool', async () => {
       const { status, stderr } = await run(...VADD, `--tool=${path.join(folder, name)}`);
       assert.deepEqual([status, message.test(stderr)], [expected, true], stderr);
     }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('a module of the user imports the package by its name, wherever it is', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-module-'));
+  try {
+    const file = path.join(folder, 'loads.mts');
+    const text = readFileSync(path.join(ROOT, 'docs/instrumentation.md'), 'utf8');
+    writeFileSync(file, /```ts\n(import \{ countHook[\s\S]*?)```/.exec(text)![1]!);
+    const argv = [...VADD, `--tool=${file}`];
+    // From the sources, and as a program, which runs a bundle: two copies of the package would not know each other.
+    const { status, stdout, stderr } = await run(...argv);
+    assert.deepEqual([status, stderr], [0, '']);
+    assert.match(stdout, /^loads of .*\nloads: 512\n/);
+    const program = spawnSync(process.execPath, [path.join(ROOT, 'bin/wavewright.js'), ...argv], { encoding: 'utf8' });
+    assert.deepEqual([program.status, program.stdout, program.stderr], [0, stdout, '']);
   } finally {
     rmSync(folder, { recursive: true });
   }

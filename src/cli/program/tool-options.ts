@@ -2,8 +2,6 @@
  * `--tool`: tools in the code that a command runs, and what they say when it has run. Nothing of them is
  * loaded where none is asked for.
  */
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { WavewrightError } from '../../base/errors.ts';
 import type { Tool } from '../../instrument/index.ts';
 import type { ChosenTool } from '../../tools/chosen-tool.ts';
@@ -12,6 +10,7 @@ import type { CommandContext } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
 import { warn } from '../text/report.ts';
+import { importUserModule } from './user-module.ts';
 
 const { existsSync } = process.getBuiltinModule('node:fs');
 
@@ -58,7 +57,7 @@ async function toolsOfModule(text: string): Promise<ChosenTool[]> {
   if (!existsSync(file)) throw new WavewrightError('IO', `${file}: no such file`);
   let exported: Record<string, unknown>;
   try {
-    exported = await import(pathToFileURL(path.resolve(file)).href);
+    exported = await importUserModule(file);
   } catch (cause) {
     throw new WavewrightError('IO', `${file}: cannot be loaded: ${cause}`, { cause });
   }
