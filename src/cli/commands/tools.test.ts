@@ -165,7 +165,7 @@ test('a module of the user imports the package by its name, wherever it is', asy
     const text = readFileSync(path.join(ROOT, 'docs/instrumentation.md'), 'utf8');
     writeFileSync(file, /```ts\n(import \{ countHook[\s\S]*?)```/.exec(text)![1]!);
     const argv = [...VADD, `--tool=${file}`];
-    // From the sources, and as a program, which runs a bundle: two copies of the package would not know each other.
+    // From the sources, and as a program, which runs a bundle: two copies of ours would not know each other.
     const { status, stdout, stderr } = await run(...argv);
     assert.deepEqual([status, stderr], [0, '']);
     assert.match(stdout, /^loads of .*\nloads: 512\n/);
