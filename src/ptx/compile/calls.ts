@@ -4,7 +4,7 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { PLACES } from '../machine/places.ts';
-import { isType, type PtxType, sizeOf } from '../machine/types.ts';
+import { type PtxType, sizeOf } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { ConstantOperand, NameOperand, PtxInstruction } from '../text/syntax.ts';
 import { type CallOperands, callOperands } from './call-operands.ts';
@@ -21,6 +21,7 @@ import {
   LINK_OFFSET,
   memoryTypeOf,
   type ParameterSlot,
+  variableElements,
 } from './signature.ts';
 
 type Element = NameOperand | ConstantOperand;
@@ -120,15 +121,16 @@ class CallWriter {
   }
 
   /** The registers of a vector, or the value itself. */
-  #elementsOf({ variable: { vector } }: ParameterSlot, value: Element): readonly Element[] {
+  #elementsOf({ variable }: ParameterSlot, value: Element): readonly Element[] {
     const elements = this.#reader.elementsOf(value);
-    if (elements?.length === (vector && Number(vector.slice(2)))) return elements ?? [value];
-    throw this.#source.error(value.offset, `a value for a parameter of type ${vector ?? 'that is no vector'}`);
+    const { length } = variableElements(variable, this.#source);
+    if (elements?.length === length) return elements ?? [value];
+    const what = length === undefined ? 'that is no vector' : `${variable.vector ?? ''}${variable.type}`;
+    throw this.#source.error(value.offset, `a value for a parameter of type ${what}`);
   }
 
   #typeOf({ variable }: ParameterSlot, { offset }: Element): PtxType {
-    const type = variable.type.slice(1);
-    if (isType(type) && variable.dimensions.length === 0) return type;
+    if (variable.dimensions.length === 0) return variableElements(variable, this.#source).type;
     throw this.#source.error(offset, 'a value for a parameter that is an array');
   }
 

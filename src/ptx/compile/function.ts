@@ -1,7 +1,7 @@
 /** One kernel or function of a module as machine code. */
 import { alignUp } from '../../base/align.ts';
 import { PLACES } from '../machine/places.ts';
-import { isType, type PtxType, sizeOf } from '../machine/types.ts';
+import { type PtxType, sizeOf } from '../machine/types.ts';
 import type { Form } from '../rows/row.ts';
 import { formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
@@ -188,10 +188,6 @@ class FunctionCompiler {
     add: (register: DeclaredRegister['register'], type: PtxType, offset: number) => void,
   ): void {
     if (space !== '.reg') return;
-    const type = text.slice(1);
-    if (!isType(type)) {
-      throw this.#module.source.error(offset, `a parameter in a register of type ${text}`, 'UNSUPPORTED');
-    }
     this.#scope.declareRegisters({
       kind: 'registers',
       type: text,
@@ -200,9 +196,9 @@ class FunctionCompiler {
       offset,
     });
     const place = this.#scope.find(name);
-    if (place?.kind === 'register') add(place.declared.register, memoryTypeOf(type), start);
+    if (place?.kind === 'register') add(place.declared.register, memoryTypeOf(place.declared.type), start);
     if (place?.kind !== 'vector') return;
-    for (const [i, { register }] of place.elements.entries()) add(register, type, start + i * sizeOf(type));
+    for (const [i, { register, type }] of place.elements.entries()) add(register, type, start + i * sizeOf(type));
   }
 
   #declare(scope: Scope, variable: Variable): void {

@@ -5,7 +5,7 @@
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { constantOffset, distanceOffset, writeMachine } from '../machine/code.ts';
-import { bitsOf, isType } from '../machine/types.ts';
+import { type Elements, sizeOf } from '../machine/types.ts';
 import { convertedBits } from '../text/constant.ts';
 import { parseSource } from '../text/parser.ts';
 import { PtxSource } from '../text/source.ts';
@@ -15,7 +15,7 @@ import { KERNEL_HEADER_BYTES, type KernelHeader, writeKernelHeader } from './ker
 import type { PlacedLine } from './place.ts';
 import type { NamePlace } from './scope.ts';
 import { SharedLayout, type SharedModule, VOTES } from './shared-layout.ts';
-import { callSignature, isGlobalSpace, variableExtent } from './signature.ts';
+import { callSignature, isGlobalSpace, variableElements, variableExtent } from './signature.ts';
 
 /** A place that holds the address of a symbol. `sizeBytes`: of the part of it that goes there. */
 export interface Relocation {
@@ -267,9 +267,8 @@ class ModuleCompiler {
   }
 
   #initialize(variable: Variable, initializer: Initializer, place: number, sizeBytes: number): void {
-    const type = variable.type.slice(1);
-    if (!isType(type)) throw this.#source.error(variable.offset, `an initialiser of type ${variable.type}`);
-    const elementBytes = bitsOf(type) / 8;
+    const elements = variableElements(variable, this.#source);
+    const elementBytes = sizeOf(elements.type);
     const bytes = new Uint8Array(sizeBytes);
     const view = new DataView(bytes.buffer);
     const put = (value: Initializer, at: number): void => {
@@ -277,8 +276,9 @@ class ModuleCompiler {
         throw this.#source.error(variable.offset, `too many values for '${variable.name}'`);
       if (value.kind === 'constant') writeConstant(view, at, value.constant, elementBytes);
       else if (value.kind === 'address') this.#relocateData(value, place + at, elementBytes);
+      else throw this.#source.error(variable.offset, `a list where '${variable.name}' has one value`);
     };
-    for (const [at, value] of elementsOf(initializer, variable, elementBytes)) put(value, at);
+    for (const [at, value] of valuesOf(initializer, extentsOf(variable, elements))) put(value, at);
     this.#parts.push({ offset: place, bytes });
   }
 
@@ -364,22 +364,24 @@ function imageParameter({ variable, offset, sizeBytes }: EntryParameter): ImageP
   return { name, type: type.slice(1), offset, sizeBytes, isPointer: pointer !== undefined };
 }
 
+/**
+ * Bytes of what stands in a list, the outermost list first. A vector has a list of its own; 128 bits are one
+ * value, which is their lower half.
+ */
+function extentsOf({ dimensions, vector }: Variable, { type, length = 1 }: Elements): readonly number[] {
+  const whole = sizeOf(type) * length;
+  const rows = dimensions.map((_, i) => dimensions.slice(i + 1).reduce((product, count) => product * count, whole));
+  return vector === undefined ? rows : [...rows, sizeOf(type)];
+}
+
 /** Values of an initialiser with the bytes before each; rows of an array of several dimensions fill up. */
-function* elementsOf(
+function* valuesOf(
   initializer: Initializer,
-  { dimensions }: Variable,
-  elementBytes: number,
-  level = 0,
+  [extent, ...inner]: readonly number[],
   start = 0,
 ): Generator<readonly [number, Initializer]> {
-  if (initializer.kind !== 'list') {
-    yield [start, initializer];
-    return;
-  }
-  const inner = dimensions.slice(level + 1).reduce((product, count) => product * count, elementBytes);
-  for (const [index, element] of initializer.elements.entries()) {
-    yield* elementsOf(element, { dimensions } as Variable, elementBytes, level + 1, start + index * inner); // reason: only the dimensions are asked
-  }
+  if (initializer.kind !== 'list' || extent === undefined) yield [start, initializer];
+  else for (const [i, value] of initializer.elements.entries()) yield* valuesOf(value, inner, start + i * extent);
 }
 
 function writeConstant(view: DataView, at: number, constant: Constant, sizeBytes: number): void {

@@ -1,6 +1,6 @@
 /** What names mean in a function: registers, variables and what the module declares. */
 
-import { dwordsOfType, isType, type PtxType } from '../machine/types.ts';
+import { dwordsOfType, elementsOfType, type PtxType } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { RegisterDeclaration, Targets } from '../text/syntax.ts';
 import type { FunctionRegister } from './lir.ts';
@@ -62,14 +62,11 @@ export class Scope {
   }
 
   declareRegisters({ type: text, vector, names, offset }: RegisterDeclaration): void {
-    // 128 bits are their halves.
-    const isDouble = text === '.b128' && vector === undefined;
-    const type = isDouble ? 'b64' : text.slice(1);
-    if (!isType(type)) throw this.#source.error(offset, `registers of type ${text}`, 'UNSUPPORTED');
-    const length = isDouble ? 2 : vector === undefined ? undefined : Number(vector.slice(2));
-    if (length !== undefined && length > 4) {
-      throw this.#source.error(offset, `registers of type ${vector}${text}`, 'UNSUPPORTED');
+    const elements = elementsOfType(text, vector);
+    if (!elements || (elements.length !== undefined && elements.length > 4)) {
+      throw this.#source.error(offset, `registers of type ${vector ?? ''}${text}`, 'UNSUPPORTED');
     }
+    const { type, length } = elements;
     for (const { name, count } of names) {
       if (count !== undefined) this.#ranges.set(name, { type, length, count });
       else this.#names.set(name, this.#placeOf(type, length, offset));

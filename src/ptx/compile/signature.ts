@@ -1,6 +1,6 @@
 /** Bytes of variables, and where results and parameters of a function lie in its frame. */
 import { alignUp } from '../../base/align.ts';
-import { isType, type PtxType, sizeOf } from '../machine/types.ts';
+import { type Elements, elementsOfType, type PtxType, sizeOf } from '../machine/types.ts';
 import type { PtxSource } from '../text/source.ts';
 import type { Variable } from '../text/syntax.ts';
 
@@ -12,11 +12,9 @@ export function variableExtent(
   variable: Variable,
   source: PtxSource,
 ): { readonly sizeBytes: number; readonly alignmentBytes: number } {
-  const type = variable.type.slice(1);
-  if (!isType(type) || (type === 'pred' && variable.space !== '.reg')) {
-    throw source.error(variable.offset, `a variable of type ${variable.type}`, 'UNSUPPORTED');
-  }
-  const element = sizeOf(type) * Number(variable.vector?.slice(2) ?? 1);
+  const { type, length = 1 } = variableElements(variable, source);
+  if (type === 'pred' && variable.space !== '.reg') throw unsupported(variable, source);
+  const element = sizeOf(type) * length;
   const sizeBytes = variable.dimensions.reduce((product, count) => product * count, element);
   if (sizeBytes > MAX_VARIABLE_BYTES) {
     throw source.error(
@@ -26,6 +24,16 @@ export function variableExtent(
     );
   }
   return { sizeBytes, alignmentBytes: variable.alignmentBytes ?? element };
+}
+
+const unsupported = ({ offset, vector = '', type }: Variable, source: PtxSource): Error =>
+  source.error(offset, `a variable of type ${vector}${type}`, 'UNSUPPORTED');
+
+/** What each element of an array holds. Throws UNSUPPORTED. */
+export function variableElements(variable: Variable, source: PtxSource): Elements {
+  const elements = elementsOfType(variable.type, variable.vector);
+  if (!elements) throw unsupported(variable, source);
+  return elements;
 }
 
 const MAX_VARIABLE_BYTES = 2 ** 31;

@@ -10,6 +10,19 @@ export type PtxType = keyof typeof TYPE_BITS;
 
 export const isType = (name: string): name is PtxType => Object.hasOwn(TYPE_BITS, name);
 
+/** What registers and variables consist of. `length`: undefined where they are no vectors. */
+export interface Elements {
+  readonly type: PtxType;
+  readonly length: number | undefined;
+}
+
+/** 128 bits are their halves, low first; there are no vectors of those. Names are as texts have them. */
+export function elementsOfType(name: string, vector: string | undefined): Elements | undefined {
+  if (name === '.b128') return vector === undefined ? { type: 'b64', length: 2 } : undefined;
+  const type = name.slice(1);
+  return isType(type) ? { type, length: vector === undefined ? undefined : Number(vector.slice(2)) } : undefined;
+}
+
 export const bitsOf = (type: PtxType): number => TYPE_BITS[type];
 
 /** What it takes in memory. */

@@ -25,6 +25,7 @@ export const REFUSED: readonly (readonly [what: string, opcode: string, why: str
   ['tensor maps', 'cp.async.bulk.tensor.1d.shared::cluster.global.tile', 'their layout in memory is not published'],
   ['barriers of clusters', 'barrier.cluster.arrive.aligned', 'not written yet; a block is a cluster of its own'],
   ['atomics of 128 bits', 'atom.global.exch.b128', 'the machine has those of 64 at most'],
+  ['accesses of 256 bits', 'ld.global.v8.b32', 'of sm_100'],
   ['textures and surfaces', 'tex.2d.v4.f32.f32', 'there are no images'],
   ['tensor memory', 'tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32', 'of sm_100'],
   ['memory of several GPUs', 'multimem.red.global.add.u32', 'there is one GPU'],
