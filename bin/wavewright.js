@@ -9,12 +9,21 @@ if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
   delete process.env.WAVEWRIGHT_HANDED_OVER;
   // Not imported: an import reads each export, and those of node:fs load streams.
   const { existsSync } = process.getBuiltinModule('node:fs');
-  const { enableCompileCache } = process.getBuiltinModule('node:module');
+  const { enableCompileCache, registerHooks } = process.getBuiltinModule('node:module');
   // Code is compiled once for all processes: NODE_COMPILE_CACHE, or a folder beside other temporary files.
   enableCompileCache();
   // A checkout runs its sources; the published package has only dist.
   const isCheckout = existsSync(new URL('../tools/checkout-bundle.ts', import.meta.url));
-  await import(isCheckout ? await commandLineOfCheckout() : '../dist/main.js');
+  const main = isCheckout ? await commandLineOfCheckout() : new URL('../dist/main.js', import.meta.url).href;
+  const folder = main.slice(0, main.lastIndexOf('/') + 1);
+  registerHooks({
+    // Imports of a bundle name files exactly: there is nothing to search for.
+    resolve: (specifier, context, next) =>
+      specifier.startsWith('./') && specifier.endsWith('.js') && context.parentURL?.startsWith(folder)
+        ? { url: new URL(specifier, context.parentURL).href, format: 'module', shortCircuit: true }
+        : next(specifier, context),
+  });
+  await import(main);
 } else {
   await handOver();
 }
