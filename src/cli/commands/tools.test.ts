@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { createEmulatedDevice } from '../../devices/emulated/index.ts';
 import { parseElf } from '../../elf/elf.ts';
 import { readInsertedTools } from '../../instrument/index.ts';
@@ -144,9 +145,17 @@ test('a module of the user is a tool', async () => {
     writeFileSync(path.join(folder, 'none.mts'), 'export const none = 1;');
     const throwing = "const own = { name: 'own', summary: '', options: {}, attach() {\n throw new Error('mine');\n} };";
     writeFileSync(path.join(folder, 'throws.mts'), `${throwing}\nexport { own };`);
+    const inHook =
+      'code.before(code.instructions[0], hookOf((b) => {\n b.constant64(undefined);\n}));\nreturn () => ({});';
+    writeFileSync(
+      path.join(folder, 'hook.mts'),
+      `import { hookOf } from '${pathToFileURL(path.join(import.meta.dirname, '../../instrument/index.ts'))}';\n` +
+        `export const own = { name: 'own', summary: '', options: {}, attach(code) {\n${inHook}\n} };`,
+    );
     for (const [name, expected, message] of [
       ['none.mts', 2, /none\.mts exports no tool/],
       ['throws.mts', 3, /throws\.mts: tool 'own' throws at throws\.mts:2: Error: mine \[BAD_INPUT\]/],
+      ['hook.mts', 3, /hook\.mts: tool 'own' throws at hook\.mts:4: TypeError: .* \[BAD_INPUT\]/],
       ['absent.mts', 3, /absent\.mts: no such file/],
       ['absent', 2, /is no module with a tool/],
     ] as const) {

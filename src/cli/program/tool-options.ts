@@ -73,7 +73,9 @@ function reportingItsErrors(tool: Tool, file: string): Tool {
       return what();
     } catch (cause) {
       if (cause instanceof WavewrightError) throw cause;
-      const [place] = (cause instanceof Error ? (cause.stack ?? '') : '').match(/[^/\s(]+:\d+(?=:\d+\)?$)/m) ?? [];
+      const places = (cause instanceof Error ? (cause.stack ?? '') : '').match(/[^/\s(]+:\d+(?=:\d+\)?$)/gm) ?? [];
+      // What the tool calls may throw, too.
+      const place = places.find((each) => each.startsWith(`${path.basename(file)}:`)) ?? places[0];
       const where = place === undefined ? '' : ` at ${place}`;
       throw new WavewrightError('BAD_INPUT', `tool '${tool.name}' throws${where}: ${cause}`, { file, cause });
     }
@@ -81,6 +83,7 @@ function reportingItsErrors(tool: Tool, file: string): Tool {
   return {
     ...tool,
     attach: (code, values) => {
+      code.guardHooks(run);
       const report = run(() => tool.attach(code, values));
       return (toolRun) => run(() => report(toolRun));
     },

@@ -2,7 +2,7 @@
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { VariablePlace } from '../dsl/global-memory.ts';
 import type { Payload } from '../machine/machine-code.ts';
-import type { HookCode } from '../tool/hook.ts';
+import type { Guard, HookCode } from '../tool/hook.ts';
 
 /** Payloads, and all that was asked about places when they were made. */
 interface Compiled {
@@ -14,6 +14,11 @@ interface Compiled {
 /** Of the hooks of one code object, whose target is one. */
 export class HookPayloads {
   readonly #compiled = new Map<HookCode, Compiled[]>();
+  readonly #guards: ReadonlyMap<HookCode, Guard>;
+
+  constructor(guards: ReadonlyMap<HookCode, Guard> = new Map()) {
+    this.#guards = guards;
+  }
 
   /**
    * Asks `place` for what the hook asks for, and for nothing else: registers are taken for what is asked.
@@ -33,7 +38,9 @@ export class HookPayloads {
         each.answers.entries().every(([symbol, register]) => addressOf(symbol) === register),
     );
     if (found) return found.payloads;
-    const payloads = code(context, { addressOf });
+    const make = (): readonly Payload[] => code(context, { addressOf });
+    const guard = this.#guards.get(code);
+    const payloads = guard ? guard(make) : make();
     known.push({ waveSize: context.waveSize, answers, payloads });
     return payloads;
   }

@@ -58,7 +58,7 @@ export class PointPayloads {
   #needs: ReadonlyMap<KernelRegisters, KernelNeeds> | undefined;
   /** Steps in a row are of one function. */
   #last: FunctionPoints | undefined;
-  readonly #payloads = new HookPayloads();
+  readonly #payloads: HookPayloads;
   /** Functions with equal payloads and plans have one. */
   readonly #allocators = new Map<readonly Payload[], Map<RegisterPlan, Allocator>>();
 
@@ -71,6 +71,7 @@ export class PointPayloads {
   constructor(lifted: LiftedCode, plans: RegisterPlans, insertions: Insertions) {
     this.#lifted = lifted;
     this.#insertions = insertions;
+    this.#payloads = new HookPayloads(insertions.guards);
     this.plans = plans;
     this.#keepWhatIsRead();
   }

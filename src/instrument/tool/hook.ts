@@ -11,6 +11,9 @@ import type { Payload } from '../machine/machine-code.ts';
  */
 export type HookCode = (code: CodeContext, place?: VariablePlace) => readonly Payload[];
 
+/** Runs something that a tool wrote; what it throws may become another error, which says so. */
+export type Guard = <T>(run: () => T) => T;
+
 /** What a number in a variable of the tool is, as `InsertedPoint` says it. */
 export interface HookMeaning {
   readonly symbol: string;

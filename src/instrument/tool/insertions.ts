@@ -5,7 +5,7 @@
 import { AddressTable } from '../../base/address-table.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import type { PointHook } from './hook.ts';
+import type { Guard, HookCode, PointHook } from './hook.ts';
 
 /**
  * Where hooks of an original instruction run: `before` it, however control comes there; `after` it, when
@@ -30,6 +30,16 @@ export class Insertions {
     taken: new AddressTable(),
   };
   readonly #replacements = new Map<number, Replacement>();
+  readonly #guards = new Map<HookCode, Guard>();
+
+  /** Codes of hooks that are made inside of a guard. */
+  get guards(): ReadonlyMap<HookCode, Guard> {
+    return this.#guards;
+  }
+
+  guard({ codes }: PointHook, guard: Guard): void {
+    for (const code of codes) this.#guards.set(code, guard);
+  }
 
   /** `address`: of the original instruction. */
   insert(side: Side, address: number, hook: PointHook): void {

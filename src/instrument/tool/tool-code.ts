@@ -7,7 +7,7 @@ import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
 import type { ScratchArea } from '../kernel/scratch-area.ts';
 import { lineText } from './attribution.ts';
-import type { HookMeaning, PointHook } from './hook.ts';
+import type { Guard, HookMeaning, PointHook } from './hook.ts';
 import type { Insertions, Side } from './insertions.ts';
 import { contains, type Interval } from './options.ts';
 import type { Residents } from './residents.ts';
@@ -74,6 +74,7 @@ export class ToolCode {
   /** By symbol of the variable. */
   readonly #points = new Map<string, DescribedPoints>();
   #instructionAt: AddressTable<ToolInstruction> | undefined;
+  #guard: Guard | undefined;
 
   /** `prefix`: what names of the tool's symbols begin with. */
   constructor(processor: string, selection: ToolSelection, insertions: Insertions, prefix: string) {
@@ -167,6 +168,11 @@ export class ToolCode {
     });
   }
 
+  /** The code of hooks that are inserted from now on is made inside of `guard`, long after that. */
+  guardHooks(guard: Guard): void {
+    this.#guard = guard;
+  }
+
   /** Before an instruction, however control comes there. */
   before(instruction: ToolInstruction, hook: PointHook): void {
     this.#insert('before', instruction, hook);
@@ -193,6 +199,7 @@ export class ToolCode {
    */
   atEntry({ blocks, address }: ToolFunction, hook: PointHook): void {
     assert(blocks.length > 0, () => `a function without code at ${address}`);
+    if (this.#guard) this.#insertions.guard(hook, this.#guard);
     this.#insertions.insert('entry', address, hook);
     if (hook.meaning && hook.refusal === undefined) this.describe(hook.meaning, 'entry', address);
   }
@@ -230,6 +237,7 @@ export class ToolCode {
 
   /** Puts what `hook` writes in the place of an instruction; refused as `remove` is, and as hooks are. */
   replace({ address }: ToolInstruction, hook: PointHook): void {
+    if (this.#guard) this.#insertions.guard(hook, this.#guard);
     this.#insertions.replace(address, { kind: 'replaced', hook });
   }
 
@@ -241,6 +249,7 @@ export class ToolCode {
 
   #insert(side: Side, instruction: ToolInstruction, hook: PointHook): void {
     const { address } = instruction;
+    if (this.#guard) this.#insertions.guard(hook, this.#guard);
     this.#insertions.insert(side, address, hook);
     if (hook.refusal === undefined) this.#describe(hook, side, address, instruction);
   }
