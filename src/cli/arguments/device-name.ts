@@ -87,10 +87,12 @@ async function emulatedProcessor(text: string): Promise<string> {
 
 /** Emulated devices take long to load, and not every command that names devices opens one. */
 export async function loadEmulator() {
-  const [{ createEmulatedDevice, emulatedTargetId }, { nodeThreads }] = await Promise.all([
+  const [{ createEmulatedDevice, emulatedTargetId }, { nodeThreads }, { keepCodeInFolder }] = await Promise.all([
     import('../../devices/emulated/index.ts'),
     import('../../devices/emulated/node-threads.ts'),
+    import('./code-folder.ts'),
   ]);
+  keepCodeInFolder();
   return { createEmulatedDevice, emulatedTargetId, nodeThreads };
 }
 

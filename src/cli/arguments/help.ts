@@ -16,6 +16,11 @@ const EXIT_STATUSES: readonly (readonly [number, string])[] = [
   [130, 'interrupted'],
 ];
 
+const ENVIRONMENT: readonly (readonly [string, string])[] = [
+  ['WAVEWRIGHT_CODE_CACHE', 'folder where compiled code is kept for the next process, or `off`; ~/.cache/wavewright'],
+  ['WAVEWRIGHT_DEBUG=1', 'errors with their stack'],
+];
+
 const INDENT = 2;
 const COLUMN = 28;
 const WIDTH = 100;
@@ -32,6 +37,7 @@ export function overview(commands: readonly CommandRow[]): string {
       entry('--quiet', 'after a command: results and errors only, no warnings'),
     ],
     ['exit status:', ...EXIT_STATUSES.map(([status, what]) => entry(String(status).padStart(3), what))],
+    ['environment:', ...ENVIRONMENT.map(([name, what]) => entry(name, what))],
     ['`wavewright help COMMAND` describes a command.'],
   );
 }

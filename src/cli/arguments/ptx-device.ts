@@ -36,10 +36,12 @@ export async function openPtxDevice(
   const unsupported = findings?.check !== undefined ? '--check' : countsPcs ? '--pc-counts' : undefined;
   if (unsupported !== undefined) throw new WavewrightError('UNSUPPORTED', `${unsupported} for PTX`);
   if (open?.name === `ptx:${processor}`) return open;
-  const [{ createPtxDevice }, { nodeThreads }] = await Promise.all([
+  const [{ createPtxDevice }, { nodeThreads }, { keepCodeInFolder }] = await Promise.all([
     import('../../devices/emulated/ptx-device.ts'),
     import('../../devices/emulated/node-threads.ts'),
+    import('./code-folder.ts'),
   ]);
+  keepCodeInFolder();
   const size = memorySizeBytes === undefined ? {} : { memorySizeBytes };
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
   return createPtxDevice({ processor, countsClasses, ...size, ...threads });

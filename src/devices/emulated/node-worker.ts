@@ -5,8 +5,9 @@ import type { WorkerJob } from '../../emulator/workers/worker.ts';
 import type { NodeWorkerData } from './node-threads.ts';
 import { isPtxProcessor } from './ptx/processors.ts';
 
-const { setup, compileCacheDirectory } = workerData as NodeWorkerData;
+const { setup, compileCacheDirectory, codeFolder } = workerData as NodeWorkerData;
 if (compileCacheDirectory !== undefined) enableCompileCache(compileCacheDirectory);
+if (codeFolder !== undefined) (await import('./node-code-store.ts')).openCodeFolder(codeFolder);
 // After the cache is there: loading takes most of the time until a worker can begin.
 const createWorker = isPtxProcessor(setup.processor)
   ? (await import('./ptx/worker.ts')).createPtxWorker

@@ -215,6 +215,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
       const options = {
+        processor: this.frontEnd.processor,
         isLowest: this.#compileThreshold !== undefined,
         countsClasses: this.countsClasses,
         countsPcs: this.pcCounter !== undefined,

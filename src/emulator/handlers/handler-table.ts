@@ -6,6 +6,7 @@ import { assert } from '../../base/errors.ts';
 import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
+import { keptCode } from '../lowering/code-store.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
 import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -40,6 +41,8 @@ export type FaultCallback = (
 ) => void;
 
 export interface HandlerOptions {
+  /** Keys of steps are those of one processor. */
+  readonly processor: string;
   /**
    * Another tier compiles what runs often; waves start at leaders, and handlers are compact (ModuleContext).
    */
@@ -96,6 +99,8 @@ export class HandlerTable {
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
   readonly #options: EmissionOptions;
+  /** What code depends on besides the keys of steps. */
+  readonly #keyed: string;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
   readonly #slots = new Map<string, number>();
   readonly #pending: HandlerRequest[] = [];
@@ -109,7 +114,7 @@ export class HandlerTable {
     memories: Memories,
     spaces: AddressSpaces,
     fault: FaultCallback,
-    { isLowest, countsClasses, countsPcs, accesses, traceRun }: HandlerOptions,
+    { processor, isLowest, countsClasses, countsPcs, accesses, traceRun }: HandlerOptions,
     work: HostWork,
   ) {
     this.#work = work;
@@ -122,6 +127,7 @@ export class HandlerTable {
       countsAccesses: accesses !== undefined,
       tracesWaves: traceRun !== undefined,
     };
+    this.#keyed = JSON.stringify([processor, spaces, this.#pages, this.#options]);
     this.#imports = {
       env: {
         ...{ state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault },
@@ -130,20 +136,31 @@ export class HandlerTable {
         ...(traceRun && { traceRun }),
       },
     };
-    const context = new ModuleContext(probeHost(), this.#pages, { tracesWaves: traceRun !== undefined });
+    const { exports } = this.#instantiate(
+      keptCode(
+        () => `runners ${this.#keyed}`,
+        () => this.#runners(),
+      ),
+    );
+    this.run = exports.run as RunFunction;
+    this.runCounted = exports.runCounted as RunFunction;
+    this.runGroup = exports.runGroup as RunGroup;
+  }
+
+  /** The module of `run`, `runCounted`, `runGroup` and the handlers that are always there. */
+  #runners(): Uint8Array<ArrayBuffer> {
+    const { isCompact = false, tracesWaves = false, countsPcs } = this.#options;
+    const context = new ModuleContext(probeHost(), this.#pages, { tracesWaves });
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     const count: CountPc = (f, record, wave) => {
-      if (countsPcs) emitPcCount(f, record, wave, spaces.waveSize);
+      if (countsPcs) emitPcCount(f, record, wave, this.waveSize);
       if (context.traceRun) emitTracedRun(f, context.traceRun, () => f.get(record), wave, 1);
     };
     const [run, runCounted] = [emitRun(context, count), emitRunCounted(context, count)];
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
-    context.module.export('runGroup', emitRunGroup(context, runCounted, spaces, isLowest));
-    const { exports } = this.#instantiate(context);
-    this.run = exports.run as RunFunction;
-    this.runCounted = exports.runCounted as RunFunction;
-    this.runGroup = exports.runGroup as RunGroup;
+    context.module.export('runGroup', emitRunGroup(context, runCounted, this.#spaces, isCompact));
+    return context.module.toBytes();
   }
 
   get waveSize(): 32 | 64 {
@@ -245,23 +262,32 @@ export class HandlerTable {
 
   compile(): void {
     if (this.#pending.length === 0) return;
-    const context = new ModuleContext(probeHost(), this.#pages, this.#options);
     const first = this.#nextSlot - this.#pending.length;
+    const code = keptCode(
+      () => `T0 ${first} ${this.#keyed} ${this.#pending.map(({ key }) => key).join('\n')}`,
+      () => this.#lowered(first),
+    );
+    this.#pending.length = 0;
+    this.#pendingValues = 0;
+    this.#reserve();
+    this.#instantiate(code);
+  }
+
+  /** A module that puts the handlers that are asked for into the table, from a slot on. */
+  #lowered(first: number): Uint8Array<ArrayBuffer> {
+    const context = new ModuleContext(probeHost(), this.#pages, this.#options);
     const functions = this.#pending.map((request) =>
       lowerHandler(context, this.#spaces, request, (f, wave) => {
         if (request.step === undefined) addToBudget(f, wave, 1);
         else if (context.countsClasses) emitClassCounts(f, wave, classMix([request.step]));
       }),
     );
-    this.#pending.length = 0;
-    this.#pendingValues = 0;
     context.module.elements(first, functions);
-    this.#reserve();
-    this.#instantiate(context);
+    return context.module.toBytes();
   }
 
-  #instantiate(context: ModuleContext): WebAssembly.Instance {
-    return new WebAssembly.Instance(new WebAssembly.Module(context.module.toBytes()), this.#imports);
+  #instantiate(code: Uint8Array<ArrayBuffer>): WebAssembly.Instance {
+    return new WebAssembly.Instance(new WebAssembly.Module(code), this.#imports);
   }
 }
 

@@ -216,7 +216,7 @@ export class JitExecutor implements Executor {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);
         const code = context.module.toBytes();
         work.compile(code.length);
-        return { ...lowered, module: new WebAssembly.Module(code), sizeBytes: code.length };
+        return { ...lowered, code };
       } catch (error) {
         if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;
         work.compile(MAX_CODE_BYTES);

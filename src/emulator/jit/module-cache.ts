@@ -1,10 +1,16 @@
 /** Compiled modules of this process, by everything that their code depends on. */
-
+import { concatenate } from '../../base/concatenate.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
+import { keptCode } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { Block } from './function/control-flow.ts';
 import type { LoweredFunction } from './function-lowering.ts';
+
+/** What is made of code, before the engine compiles it. */
+export interface LoweredModule extends LoweredFunction {
+  readonly code: Uint8Array<ArrayBuffer>;
+}
 
 export interface CompiledModule extends LoweredFunction {
   readonly module: WebAssembly.Module;
@@ -26,22 +32,28 @@ export interface CompileOptions {
   readonly tracesWaves: boolean;
 }
 
+const NEW_LINE = 10;
 /** Machine code takes about 16 times as much. */
 const MAX_BYTES = 2 ** 24;
 let totalBytes = 0;
 const modules = new Map<string, CompiledModule | undefined>();
 
-/** Undefined: it cannot be compiled, as `compile` said. */
+/** Undefined: it cannot be compiled, as `lower` said. */
 export function compiledModule(
   blocks: readonly Block[],
   options: CompileOptions,
-  compile: () => CompiledModule | undefined,
+  lower: () => LoweredModule | undefined,
 ): CompiledModule | undefined {
   const key = keyOf(blocks, options);
   let compiled = modules.get(key);
   if (modules.has(key)) modules.delete(key);
   else {
-    compiled = compile();
+    compiled = compiledFrom(
+      keptCode(
+        () => `T1 ${key}`,
+        () => asBytes(lower()),
+      ),
+    );
     totalBytes += bytesOf(key, compiled);
   }
   // The map is in order of last use.
@@ -52,6 +64,21 @@ export function compiledModule(
     totalBytes -= bytesOf(oldest, module);
   }
   return compiled;
+}
+
+/** A line of JSON, then the module; nothing of code that cannot be compiled. */
+function asBytes(lowered: LoweredModule | undefined): Uint8Array<ArrayBuffer> {
+  if (!lowered) return new Uint8Array();
+  const { code, ...about } = lowered;
+  return concatenate([new TextEncoder().encode(`${JSON.stringify(about)}\n`), code]);
+}
+
+function compiledFrom(bytes: Uint8Array<ArrayBuffer>): CompiledModule | undefined {
+  if (bytes.length === 0) return undefined;
+  const end = bytes.indexOf(NEW_LINE);
+  const about: LoweredFunction = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
+  const code = bytes.subarray(end + 1);
+  return { ...about, module: new WebAssembly.Module(code), sizeBytes: code.length };
 }
 
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
