@@ -2,6 +2,7 @@
  * `--tool`: tools in the code that a command runs, and what they say when it has run. Nothing of them is
  * loaded where none is asked for.
  */
+import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
 import type { Tool } from '../../instrument/index.ts';
 import type { ChosenTool } from '../../tools/chosen-tool.ts';

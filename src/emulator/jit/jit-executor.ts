@@ -204,7 +204,7 @@ export class JitExecutor implements Executor {
       ...{ countsClasses, countsPcs, countsAccesses, tracesWaves },
     } as const;
     const name = `code ${offset.toString(16)}`;
-    return compiledModule(blocks, options, () => {
+    return compiledModule(blocks, options, work, () => {
       const context = new ModuleContext(probeHost(), pages, {
         checksAccesses,
         countsClasses,
@@ -214,12 +214,9 @@ export class JitExecutor implements Executor {
       });
       try {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);
-        const code = context.module.toBytes();
-        work.compile(code.length);
-        return { ...lowered, code };
+        return { ...lowered, code: context.module.toBytes() };
       } catch (error) {
         if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;
-        work.compile(MAX_CODE_BYTES);
         return undefined;
       }
     });

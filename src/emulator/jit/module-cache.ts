@@ -4,8 +4,9 @@ import type { VerticalMode } from '../code/emulator-core.ts';
 import { keptCode } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
+import type { HostWork } from '../machine/host-work.ts';
 import type { Block } from './function/control-flow.ts';
-import type { LoweredFunction } from './function-lowering.ts';
+import { type LoweredFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 
 /** What is made of code, before the engine compiles it. */
 export interface LoweredModule extends LoweredFunction {
@@ -38,10 +39,14 @@ const MAX_BYTES = 2 ** 24;
 let totalBytes = 0;
 const modules = new Map<string, CompiledModule | undefined>();
 
-/** Undefined: it cannot be compiled, as `lower` said. */
+/**
+ * Undefined: it cannot be compiled, as `lower` said. What is new in this process counts as work, also where
+ * it was compiled by another one: what waves do must not depend on that.
+ */
 export function compiledModule(
   blocks: readonly Block[],
   options: CompileOptions,
+  work: HostWork,
   lower: () => LoweredModule | undefined,
 ): CompiledModule | undefined {
   const key = keyOf(blocks, options);
@@ -54,6 +59,7 @@ export function compiledModule(
         () => asBytes(lower()),
       ),
     );
+    work.compile(compiled?.sizeBytes ?? MAX_CODE_BYTES);
     totalBytes += bytesOf(key, compiled);
   }
   // The map is in order of last use.
