@@ -51,6 +51,33 @@ test('variables of 128 bits in every space are aligned to 16 bytes and hold two 
   );
 });
 
+test('hints change nothing about 128 bits', async () => {
+  const found = await outcomesOf(
+    `
+    .reg .b128 %q<3>;
+    cvt.u64.u32 %rd2, %gid;
+    mov.b128 %q0, {%rd2, 7};
+    mul.wide.u32 %rd3, %gid, 16;
+    mov.u64 %rd4, room;
+    add.u64 %rd4, %rd4, %rd3;
+    createpolicy.fractional.L2::evict_last.b64 %rd5;
+    st.global.L2::cache_hint.b128 [%rd4], %q0, %rd5;
+    ld.global.L2::cache_hint.b128 %q1, [%rd4], %rd5;
+    ldu.global.b128 %q2, [%rd4];
+    mov.b128 {%rd6, %rd7}, %q1;
+    mov.b128 {%rd8, %rd9}, %q2;
+    mad.lo.u64 %rd6, %rd6, 10, %rd7;
+    mad.lo.u64 %rd8, %rd8, 10, %rd9;
+    mad.lo.u64 %rd6, %rd6, 10000, %rd8;
+    st.global.u64 [%out], %rd6;`,
+    { threads: 64, declarations: '.global .b128 room[64];' },
+  );
+  assert.deepEqual(
+    found,
+    numbers(64, (i) => 10_001 * (10 * i + 7)),
+  );
+});
+
 for (const space of ['param', 'reg'] as const) {
   test(`functions take and give 128 bits as .${space}`, async () => {
     const isParameter = space === 'param';

@@ -128,6 +128,8 @@ function storeAt(b: PtxBuilder, { type, isFree = false }: Extent): void {
 
 const load = (b: PtxBuilder): void => loadAt(b, extentOf(b));
 const store = (b: PtxBuilder): void => storeAt(b, extentOf(b));
+const loadDouble = (b: PtxBuilder): void => loadAt(b, DOUBLE);
+const storeDouble = (b: PtxBuilder): void => storeAt(b, DOUBLE);
 
 function moveDouble(b: PtxBuilder): void {
   for (const [i, half] of b.readAll(1).entries()) b.write(0, half, i);
@@ -322,11 +324,12 @@ const ROWS: readonly PtxRow[] = [
   ...HINTS.flatMap(({ words, operands }) => [
     ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load, { looks: 'ordered' }),
     ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
+    ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}.b128`, `=b64*x2 []${operands}`, loadDouble, { looks: 'ordered' }),
+    ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}.b128`, `[] b64*x2${operands}`, storeDouble),
   ]),
-  ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${SIZES}.b128`, '=b64*x2 []', (b) => loadAt(b, DOUBLE), { looks: 'ordered' }),
-  ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}.b128`, '[] b64*x2', (b) => storeAt(b, DOUBLE)),
   ptxRow('mov', '.b128', '=b64*x2 b64*x2', moveDouble),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
+  ptxRow('ldu', '.space=global?.b128', '=b64*x2 []', loadDouble),
   ptxRow('cp', `.async.cache=ca|cg.space=shared|shared::cta.global${SIZES}`, '[] [] u32 u32?', nothing, { expansion: 'copy' }),
   ptxRow('cp', '.async.commit_group', '', nothing),
   ptxRow('cp', '.async.wait_group', 'u32', nothing),
