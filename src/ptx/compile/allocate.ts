@@ -6,7 +6,7 @@ import type { RegisterOperand } from '../../ir/step.ts';
 import { FIRST_OWN_ROW, ROW_COUNT, ROWS_PER_FILE } from '../machine/places.ts';
 import type { LinearCode } from './linearize.ts';
 import { type FunctionRegister, registersOf } from './lir.ts';
-import { liveAtEnds } from './live-registers.ts';
+import { visitLive } from './live-registers.ts';
 
 /** Where each register is, by its number, and how many rows of each file are used. */
 export interface RowAllocation {
@@ -95,7 +95,6 @@ class RowPool {
 
 /** In the order of their beginnings. */
 function intervalsOf({ blocks }: LinearCode): readonly Interval[] {
-  const live = liveAtEnds({ blocks });
   const intervals = new Map<number, Interval>();
   const touch = (register: FunctionRegister, position: number): void => {
     const known = intervals.get(register.id);
@@ -106,16 +105,25 @@ function intervalsOf({ blocks }: LinearCode): readonly Interval[] {
     }
   };
   let position = 0;
-  blocks.forEach(({ code }, block) => {
-    for (const register of live[block]!.before.values()) touch(register, position);
+  const starts: number[] = [];
+  const ends: number[] = [];
+  for (const { code } of blocks) {
+    starts.push(position);
     for (const line of code) {
       const { reads, writes } = registersOf(line);
       for (const register of reads) touch(register, position);
       for (const register of writes) touch(register, position + 1);
       position += 2;
     }
-    for (const register of live[block]!.behind.values()) touch(register, position);
+    ends.push(position);
     position += 2;
-  });
+  }
+  visitLive(
+    { blocks },
+    {
+      before: (register, block) => touch(register, starts[block]!),
+      behind: (register, block) => touch(register, ends[block]!),
+    },
+  );
   return [...intervals.values()].sort((a, b) => a.first - b.first);
 }

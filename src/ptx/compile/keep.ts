@@ -5,7 +5,7 @@
 import type { Frame } from './frame.ts';
 import type { LinearBlock, LinearCode } from './linearize.ts';
 import { type FunctionRegister, type Lir, lir, registersOf } from './lir.ts';
-import { liveAtEnds, type Registers } from './live-registers.ts';
+import { visitLive } from './live-registers.ts';
 
 export function keepRegisters(code: LinearCode, frame: Frame): LinearCode {
   if (!code.blocks.some((block) => block.code.some(({ keeping }) => keeping))) return code;
@@ -26,7 +26,7 @@ export function keepRegisters(code: LinearCode, frame: Frame): LinearCode {
   const around = (line: Lir): readonly Lir[] => {
     const { keeping, offset } = line;
     if (!keeping) return [line];
-    const registers = [...kept.get(keeping.call)!.values()];
+    const registers = kept.get(keeping.call)!;
     if (keeping.kind === 'save') return [...registers.map((each) => move('st', each, offset)), line];
     return [line, ...registers.map((each) => move('ld', each, offset))];
   };
@@ -34,20 +34,26 @@ export function keepRegisters(code: LinearCode, frame: Frame): LinearCode {
 }
 
 /** What is needed behind each call, by its number. */
-function keptRegisters(code: LinearCode): ReadonlyMap<number, Registers> {
-  const kept = new Map<number, Registers>();
-  const ends = liveAtEnds(code);
+function keptRegisters(code: LinearCode): ReadonlyMap<number, readonly FunctionRegister[]> {
+  const kept = new Map<number, readonly FunctionRegister[]>();
+  const behind = code.blocks.map((block) =>
+    block.code.some(({ keeping }) => keeping) ? new Map<number, FunctionRegister>() : undefined,
+  );
+  visitLive(code, { behind: (register, block) => behind[block]?.set(register.id, register) });
   code.blocks.forEach((block, i) => {
-    for (const [call, registers] of keptIn(block, ends[i]!.behind)) kept.set(call, registers);
+    for (const [call, registers] of keptIn(block, behind[i])) kept.set(call, registers);
   });
   return kept;
 }
 
-function* keptIn({ code }: LinearBlock, behind: Registers): Generator<readonly [number, Registers]> {
-  if (!code.some(({ keeping }) => keeping)) return;
-  const live = new Map(behind);
+/** `live`: what is needed behind the block, if it calls. */
+function* keptIn(
+  { code }: LinearBlock,
+  live: Map<number, FunctionRegister> | undefined,
+): Generator<readonly [number, readonly FunctionRegister[]]> {
+  if (!live) return;
   for (const line of code.toReversed()) {
-    if (line.keeping?.kind === 'restore') yield [line.keeping.call, new Map(live)];
+    if (line.keeping?.kind === 'restore') yield [line.keeping.call, [...live.values()]];
     const { reads, writes } = registersOf(line);
     for (const { id } of writes) live.delete(id);
     for (const register of reads) live.set(register.id, register);
