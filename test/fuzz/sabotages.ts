@@ -179,8 +179,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'registers are cleared',
     file: 'src/emulator/machine/state-memory.ts',
-    from: 'if (offset < this.#untouched) fillBytes',
-    to: 'if (offset < this.#untouched && owner === undefined) fillBytes',
+    from: 'if (offset < this.#untouched) this.fill',
+    to: 'if (offset < this.#untouched && owner === undefined) this.fill',
     noticedBy: freedMemory,
   },
   // Threads and schedulers.

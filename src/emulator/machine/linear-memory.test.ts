@@ -25,3 +25,22 @@ test('a memory has the size that was asked for, in whole pages', () => {
     assert.equal(memory.words.length, pages * 16384);
   }
 });
+
+test('fills any range with any byte, and nothing else, up to the end of 4 GiB', () => {
+  const memory = new LinearMemory(createLinearMemory(2 ** 32, 'a test'));
+  const sizeBytes = 48;
+  for (const base of [0, 2 ** 31 - 24, memory.bytes.length - sizeBytes]) {
+    const bytes = memory.bytes.subarray(base, base + sizeBytes);
+    for (const start of [0, 1, 7, 8, 20]) {
+      for (const end of [start, start + 1, 28, 39, 40, sizeBytes]) {
+        const value = (start * 41 + end) & 0xff;
+        bytes.fill(7);
+        memory.fill(value, base + start, base + end);
+        assert.deepEqual(
+          [...bytes],
+          Array.from(bytes, (_, i) => (i >= start && i < end ? value : 7)),
+        );
+      }
+    }
+  }
+});

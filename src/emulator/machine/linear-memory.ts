@@ -1,8 +1,10 @@
 /** A shared WebAssembly memory of fixed size, and what TypeScript sees of it. */
 import { WavewrightError } from '../../base/errors.ts';
+import { ModuleBuilder } from '../../wasm/module.ts';
 
+const MAX_PAGES = 65536;
 /** Sizes to try, largest first: reserving address space fails where it is limited. */
-const PAGE_COUNTS = [65536, 32768, 16384, 4096];
+const PAGE_COUNTS = [MAX_PAGES, 32768, 16384, 4096];
 const WASM_PAGE_BYTES = 65536;
 
 /** A memory as TypeScript and the modules of lowered code see it. */
@@ -14,7 +16,7 @@ export class LinearMemory {
   readonly view: DataView;
   readonly bytes: Uint8Array;
   readonly words: Int32Array;
-  readonly #doubles: Float64Array;
+  readonly #fill: FillBytes;
 
   /** `memory` is shared. */
   constructor(memory: WebAssembly.Memory) {
@@ -24,16 +26,31 @@ export class LinearMemory {
     this.view = new DataView(this.buffer);
     this.bytes = new Uint8Array(this.buffer);
     this.words = new Int32Array(this.buffer);
-    this.#doubles = new Float64Array(this.buffer);
+    const instance = new WebAssembly.Instance(fillModule(), { host: { memory } });
+    this.#fill = instance.exports['fill'] as FillBytes; // reason: of the module below
   }
 
-  /**
-   * Sets bytes from `start` to before `end` to 0, both multiples of 8: for the short ranges that each wave
-   * begins with, where a view of their own (`fillBytes`) costs more than the rest.
-   */
-  clear(start: number, end: number): void {
-    this.#doubles.fill(0, start / 8, end / 8);
+  /** Sets bytes from `start` to before `end`. */
+  fill(value: number, start: number, end: number): void {
+    this.#fill(start, value, end - start);
   }
+}
+
+type FillBytes = (start: number, value: number, sizeBytes: number) => void;
+
+let compiled: WebAssembly.Module | undefined;
+
+/** `fill` by WebAssembly's instruction: engines fill typed arrays of shared memory element by element. */
+function fillModule(): WebAssembly.Module {
+  if (compiled) return compiled;
+  const module = new ModuleBuilder();
+  module.importMemory('host', 'memory', { minPages: 0, maxPages: MAX_PAGES, shared: true });
+  const f = module.function(['i32', 'i32', 'i32'], []);
+  for (let i = 0; i < 3; i++) f.get(f.param(i));
+  f.memoryFill();
+  module.export('fill', f);
+  compiled = new WebAssembly.Module(module.toBytes());
+  return compiled;
 }
 
 /** A module that imports two memories: core specification 3.0 allows that, older engines do not. */
@@ -56,7 +73,7 @@ export function expectTwoMemories(isSupported = WebAssembly.validate(TWO_MEMORIE
  */
 export function createLinearMemory(maxSizeBytes: number, what: string): WebAssembly.Memory {
   expectTwoMemories();
-  const limit = Math.min(65536, Math.ceil(maxSizeBytes / WASM_PAGE_BYTES));
+  const limit = Math.min(MAX_PAGES, Math.ceil(maxSizeBytes / WASM_PAGE_BYTES));
   const counts = [limit, ...PAGE_COUNTS.filter((pages) => pages < limit)];
   let cause: unknown;
   for (const pages of counts) {

@@ -6,7 +6,6 @@
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
 import {
   DEVICE_START,
@@ -168,7 +167,7 @@ export class EmulatorMemory extends LinearMemory {
     const end = start + takenBytes;
     this.#liveBytes += takenBytes;
     if (start < this.#untouched && !uninitialized)
-      fillBytes(this.bytes, 0, start, Math.min(start + granulesBytes, this.#untouched));
+      this.fill(0, start, Math.min(start + granulesBytes, this.#untouched));
     this.#untouched = Math.max(this.#untouched, end);
     this.#regions.set(start, {
       offset: start,
@@ -258,7 +257,7 @@ export class EmulatorMemory extends LinearMemory {
     const [first, last] = [start, start + sizeBytes - 1];
     this.#owners.fill(owner, Math.floor(first / PAGE_SIZE_BYTES), Math.floor(last / PAGE_SIZE_BYTES) + 1);
     const granule = (offset: number): number => VALIDITY_MAP + Math.floor(offset / GRANULE_SIZE_BYTES);
-    fillBytes(this.state.bytes, permissions, granule(first), granule(last) + 1);
+    this.state.fill(permissions, granule(first), granule(last) + 1);
   }
 
   /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */

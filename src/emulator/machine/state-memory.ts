@@ -5,7 +5,6 @@
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
 import { NIBBLE_MASKS, NIBBLE_SPREADS, PAGE_SIZE_BYTES, STATE_START } from './layout.ts';
 import { createLinearMemory, LinearMemory } from './linear-memory.ts';
@@ -89,7 +88,7 @@ export class StateMemory extends LinearMemory {
       );
     }
     const end = offset + takenBytes;
-    if (offset < this.#untouched) fillBytes(this.bytes, 0, offset, Math.min(end, this.#untouched));
+    if (offset < this.#untouched) this.fill(0, offset, Math.min(end, this.#untouched));
     this.#untouched = Math.max(this.#untouched, end);
     return { offset, end, owner };
   }

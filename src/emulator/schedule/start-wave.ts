@@ -46,9 +46,9 @@ export function startWave(
   const { waveSize } = launch;
   const row = rowSizeBytes(waveSize);
   const [vgprs, agprs] = [base + WAVE_VGPRS, base + waveAgprs(waveSize)];
-  state.clear(base, base + WAVE_TEMPORARY_ROWS);
-  state.clear(vgprs, vgprs + Math.max(launch.vgprCount, MIN_CLEARED_ROWS) * row);
-  state.clear(agprs, agprs + launch.agprCount * row);
+  state.fill(0, base, base + WAVE_TEMPORARY_ROWS);
+  state.fill(0, vgprs, vgprs + Math.max(launch.vgprCount, MIN_CLEARED_ROWS) * row);
+  state.fill(0, agprs, agprs + launch.agprCount * row);
   const firstItem = index * waveSize;
   const items = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
   const activeLanes = Math.min(waveSize, items - firstItem);

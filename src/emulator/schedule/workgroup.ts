@@ -3,7 +3,6 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
-import { fillBytes } from '../machine/fill.ts';
 import {
   GROUP_STATES,
   type GroupField,
@@ -195,7 +194,7 @@ export class WorkgroupSlot {
 
   clearLds(): void {
     const { ldsSizeBytes } = this.#launch;
-    if (ldsSizeBytes > 0) fillBytes(this.#memory.bytes, 0, this.ldsBase, this.ldsBase + ldsSizeBytes);
+    if (ldsSizeBytes > 0) this.#memory.fill(0, this.ldsBase, this.ldsBase + ldsSizeBytes);
   }
 
   /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */
