@@ -111,13 +111,18 @@ export class EmulatorDispatch {
     const { now } = this.#emulator;
     const beginMs = now();
     const deadline = beginMs + sliceMs;
+    // A look at the clock takes as long as a few instructions of a wave.
+    let nowMs = beginMs;
     try {
-      for (let nowMs = beginMs; this.state === 'running'; nowMs = now()) {
+      while (this.state === 'running') {
         if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
         const turn = this.#scheduler.turn(deadline, sliceMs);
         if (turn === 'done' && !this.#team?.size) this.#finish('complete');
         else if (turn === 'waiting') return turn;
-        else if (turn !== 'running' || now() >= deadline) return 'running';
+        else {
+          nowMs = now();
+          if (turn !== 'running' || nowMs >= deadline) return 'running';
+        }
       }
     } catch (error) {
       if (!(error instanceof WaveFault)) {
@@ -127,10 +132,9 @@ export class EmulatorDispatch {
       this.#fail(faultOf(this.#emulator, this.#scheduler.faulted(error)));
     } finally {
       // What workers are worth goes by it.
-      if (this.#emulator.workers) this.#workedMs += now() - beginMs;
-      if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
-        this.#emulator.workers?.missed(this.#workedMs);
-      }
+      const { workers } = this.#emulator;
+      if (workers && (this.state === 'running' || this.workgroups > 1)) this.#workedMs += now() - beginMs;
+      if (this.state !== 'running' && !this.#team && this.workgroups > 1) workers?.missed(this.#workedMs);
     }
     return 'done';
   }

@@ -115,13 +115,14 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
    * Gives every running kernel a share of `sliceMs`; where only workers run waves, waits for them so long.
    */
   advance(sliceMs: number): 'idle' | 'running' | 'waiting' {
-    const deadline = this.now() + sliceMs;
-    for (;;) {
+    for (let deadline: number | undefined; ; ) {
       this.workers?.attend();
       const result = this.#round(sliceMs);
       if (result === 'idle' || result === 'running' || !this.workers?.busy) return result;
       if (this.workers.sleeps) return 'waiting';
-      const restMs = deadline - this.now();
+      const nowMs = this.now();
+      deadline ??= nowMs + sliceMs;
+      const restMs = deadline - nowMs;
       if (restMs <= 0) return 'running';
       this.workers.listen(Math.min(restMs, MAX_WAIT_MS));
     }
