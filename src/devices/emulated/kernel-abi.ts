@@ -32,11 +32,19 @@ const VGPR_LIMIT = 256;
 const MAX_CACHED_DESCRIPTORS = 4096;
 const NO_ORIGIN: LaunchOrigin = { queueAddress: 0n, packetAddress: 0n, index: 0n };
 
+/** What a descriptor says, of which launches of its kernel are made. */
 interface DecodedDescriptor {
   readonly bytes: Uint8Array;
   readonly descriptor: KernelDescriptor;
   readonly places: SgprPlaces;
+  /** The part of launches that is always the same. */
+  readonly fixed: FixedLaunch;
 }
+
+type FixedLaunch = Omit<
+  AmdgpuLaunch,
+  'userSgprs' | 'entry' | 'workgroupSize' | 'gridSize' | 'ldsSizeBytes' | 'privateSizeBytes'
+>;
 
 /** Descriptors as they were decoded last, by address, with the bytes that they were decoded from. */
 export class DescriptorCache {
@@ -49,18 +57,47 @@ export class DescriptorCache {
     this.#family = processorNamed(target.processor)!.family;
   }
 
-  /** `bytes`: those at `address` now; the host may have changed them. */
+  /**
+   * `bytes`: those at `address` now; the host may have changed them. Throws BAD_INPUT and UNSUPPORTED for
+   * what no launch can have.
+   */
   decode(address: bigint, bytes: Uint8Array): DecodedDescriptor {
     const known = this.#known.get(address);
     if (known && isSame(known.bytes, bytes)) return known;
     const copy = Uint8Array.from(bytes);
     const descriptor = decodeKernelDescriptor(copy, this.#family);
     const places = sgprPlaces(this.#target, initialSgprs(descriptor, this.#target));
-    const decoded = { bytes: copy, descriptor, places };
+    const decoded = { bytes: copy, descriptor, places, fixed: fixedLaunch(this.#target, descriptor, places) };
     if (this.#known.size >= MAX_CACHED_DESCRIPTORS) this.#known.clear();
     this.#known.set(address, decoded);
     return decoded;
   }
+}
+
+function refuse(what: string): never {
+  throw new WavewrightError('BAD_INPUT', what, { section: 'kernel descriptor' });
+}
+
+function fixedLaunch(
+  target: AmdgpuEmulator['target'],
+  descriptor: KernelDescriptor,
+  { layout }: SgprPlaces,
+): FixedLaunch {
+  const waveSize = wavefrontSize(descriptor);
+  if (!target.waveSizes.includes(waveSize)) {
+    refuse(`waves of ${waveSize} lanes, which ${target.processor} does not have`);
+  }
+  const vectorRegisters = vectorRegisterCount(descriptor);
+  const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
+  const ownAccumulators = target.hasAccumulators && !target.unifiedVgprs ? vectorRegisters : 0;
+  return {
+    ...layout,
+    waveSize,
+    workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
+    mode: modeOf(target, descriptor),
+    vgprCount: Math.min(vectorRegisters, accumulatorStart, VGPR_LIMIT),
+    agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart + ownAccumulators, VGPR_LIMIT)),
+  };
 }
 
 function isSame(a: Uint8Array, b: Uint8Array): boolean {
@@ -80,15 +117,11 @@ export function launchOf(
 ): AmdgpuLaunch {
   checkExtents(device, launch);
   const { memory } = device;
-  const { target } = emulator;
-  const refuse = (what: string): never => {
-    throw new WavewrightError('BAD_INPUT', what, { section: 'kernel descriptor' });
-  };
   const kernelObject = launch.entry;
   const bytes =
     memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') ??
     refuse(`${hex(kernelObject)} is not in memory that the GPU may read`);
-  const { descriptor, places } = descriptors.decode(kernelObject, bytes);
+  const { descriptor, places, fixed } = descriptors.decode(kernelObject, bytes);
   const entryAddress = guestAddress(BigInt.asUintN(64, kernelObject + descriptor.kernelCodeEntryByteOffset));
   const entry = emulator.memory.offset(entryAddress);
   // Hosts may write code into any memory and dispatch it: it need not be published.
@@ -103,26 +136,11 @@ export function launchOf(
     groupSegmentSizeBytes: ldsSizeBytes,
     privateSegmentSizeBytes: privateSizeBytes,
   });
-  const waveSize = wavefrontSize(descriptor);
-  if (!target.waveSizes.includes(waveSize)) {
-    refuse(`waves of ${waveSize} lanes, which ${target.processor} does not have`);
-  }
-  const vectorRegisters = vectorRegisterCount(descriptor);
-  const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
-  const ownAccumulators = target.hasAccumulators && !target.unifiedVgprs ? vectorRegisters : 0;
+  const { workgroupSize, gridSize } = launch;
   return {
-    ...places.layout,
+    ...fixed,
     userSgprs: userSgprs(places, launch),
-    entry,
-    waveSize,
-    workgroupSize: launch.workgroupSize,
-    gridSize: launch.gridSize,
-    ldsSizeBytes,
-    privateSizeBytes,
-    workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
-    mode: modeOf(target, descriptor),
-    vgprCount: Math.min(vectorRegisters, accumulatorStart, VGPR_LIMIT),
-    agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart + ownAccumulators, VGPR_LIMIT)),
+    ...{ entry, workgroupSize, gridSize, ldsSizeBytes, privateSizeBytes },
   };
 }
 
