@@ -29,6 +29,8 @@ interface DispatchHost extends ReportingCore {
 export class EmulatorDispatch {
   state: DispatchState = 'running';
   fault: EmulatorFault | undefined;
+  /** Why it was cancelled by itself: what it needed was not there. */
+  error: WavewrightError | undefined;
   /** Where threads were that wait for each other for ever. */
   #last: readonly WavePlace[] = [];
   readonly startTicks: bigint;
@@ -125,11 +127,12 @@ export class EmulatorDispatch {
         }
       }
     } catch (error) {
-      if (!(error instanceof WaveFault)) {
+      if (error instanceof WaveFault) this.#fail(faultOf(this.#emulator, this.#scheduler.faulted(error)));
+      else {
         this.#finish('cancelled');
-        throw error;
+        if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+        this.error = error;
       }
-      this.#fail(faultOf(this.#emulator, this.#scheduler.faulted(error)));
     } finally {
       // What workers are worth goes by it.
       const { workers } = this.#emulator;

@@ -153,7 +153,6 @@ function allocationOf(emulator: Emulator, region: MemoryRegion | undefined): All
 }
 
 class EmulatedDispatch implements Dispatch {
-  error: WavewrightError | undefined;
   readonly #emulator: Emulator;
   readonly #inner: EmulatorDispatch;
 
@@ -171,6 +170,10 @@ class EmulatedDispatch implements Dispatch {
     return fault && faultOf(this.#emulator, fault);
   }
 
+  get error(): WavewrightError | undefined {
+    return this.#inner.error;
+  }
+
   get startTicks(): bigint {
     return this.#inner.startTicks;
   }
@@ -182,7 +185,7 @@ class EmulatedDispatch implements Dispatch {
   get statistics(): DispatchStatistics {
     const { instructions, tiers, classes, workgroups, waves, pcCounts, trace, state } = this.#inner;
     const { memory } = this.#emulator;
-    const own = { instructions, tiers: { ...tiers }, workgroups, waves };
+    const own = { instructions, tiers, workgroups, waves };
     const ownTrace = state === 'running' ? undefined : trace;
     // Of most launches that is all, and each is asked for it.
     if (!classes && !pcCounts && !ownTrace) return own;
@@ -243,7 +246,6 @@ export class EmulatedDevice implements Device {
   readonly #emulator: Emulator;
   readonly #language: DeviceLanguage;
   readonly #lifetime: Lifetime;
-  readonly #running = new Set<EmulatedDispatch>();
   readonly #published = new Map<bigint, PublishedCode>();
 
   /** Throws USAGE for options out of range, and what `makeLanguage` throws. */
@@ -306,23 +308,12 @@ export class EmulatedDevice implements Device {
   dispatch(launch: KernelLaunch): Dispatch {
     this.#lifetime.expect();
     const ready = this.#language.launch(this, launch);
-    const dispatch = new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(ready));
-    this.#running.add(dispatch);
-    return dispatch;
+    return new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(ready));
   }
 
   advance(sliceMs = DEFAULT_SLICE_MS): AdvanceResult {
     this.#lifetime.expect();
-    try {
-      return this.#emulator.advance(sliceMs);
-    } catch (error) {
-      if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
-      // The emulator cancelled the dispatch that could not go on, and no other.
-      for (const dispatch of this.#running) if (dispatch.state === 'cancelled') dispatch.error ??= error;
-      return 'running';
-    } finally {
-      for (const dispatch of this.#running) if (dispatch.state !== 'running') this.#running.delete(dispatch);
-    }
+    return this.#emulator.advance(sliceMs);
   }
 
   close(): void {

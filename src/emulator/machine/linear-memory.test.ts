@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../base/errors.ts';
-import { createLinearMemory, expectTwoMemories, LinearMemory } from './linear-memory.ts';
+import { createLinearMemory, expectTwoMemories, LinearMemory, WindowMemory } from './linear-memory.ts';
 
 test('an engine whose modules have one memory is refused by name', () => {
   expectTwoMemories();
@@ -42,5 +42,19 @@ test('fills any range with any byte, and nothing else, up to the end of 4 GiB', 
         );
       }
     }
+  }
+});
+
+test('addresses lead to offsets in their window, and nowhere from outside of it', () => {
+  const windowHi = 0x7f7f;
+  const memory = new WindowMemory(createLinearMemory(2 ** 32, 'a test'), windowHi);
+  const base = BigInt(windowHi) << 32n;
+  for (const offset of [0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1]) {
+    assert.equal(memory.address(offset), base + BigInt(offset));
+    assert.equal(memory.address(offset | 0), base + BigInt(offset), 'also as a signed integer');
+    assert.equal(memory.offset(base + BigInt(offset)), offset);
+  }
+  for (const address of [base - 1n, base + 2n ** 32n, 0n, -1n, 2n ** 64n - 1n, base + 2n ** 63n, base - 2n ** 64n]) {
+    assert.equal(memory.offset(address), undefined, address.toString(16));
   }
 });

@@ -36,6 +36,31 @@ export class LinearMemory {
   }
 }
 
+/** As many addresses have the same high word. */
+const WINDOW_BYTES = 2 ** 32;
+
+/** A memory whose bytes have addresses: `windowHi << 32 | offset`. */
+export class WindowMemory extends LinearMemory {
+  /** High word of every address in this memory. */
+  readonly windowHi: number;
+
+  constructor(memory: WebAssembly.Memory, windowHi: number) {
+    super(memory);
+    this.windowHi = windowHi;
+  }
+
+  address(offset: number): bigint {
+    return BigInt(this.windowHi * WINDOW_BYTES + (offset >>> 0));
+  }
+
+  /** Offset of an address in this memory; undefined outside the window. */
+  offset(address: bigint): number | undefined {
+    // Doubles are exact here: windows begin below 2^53, and what is rounded stays far away from them.
+    const offset = Number(address) - this.windowHi * WINDOW_BYTES;
+    return offset >= 0 && offset < WINDOW_BYTES ? offset : undefined;
+  }
+}
+
 type FillBytes = (start: number, value: number, sizeBytes: number) => void;
 
 let compiled: WebAssembly.Module | undefined;

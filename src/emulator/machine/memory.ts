@@ -16,7 +16,7 @@ import {
   PAGE_SIZE_BYTES,
   VALIDITY_MAP,
 } from './layout.ts';
-import { createLinearMemory, LinearMemory } from './linear-memory.ts';
+import { createLinearMemory, type LinearMemory, WindowMemory } from './linear-memory.ts';
 import type { SharedState, StateMemory } from './state-memory.ts';
 
 export interface MemoryRegion {
@@ -87,9 +87,7 @@ interface Freed extends Owned {
   readonly epoch: number;
 }
 
-export class EmulatorMemory extends LinearMemory {
-  /** High word of every address in this memory. */
-  readonly windowHi: number;
+export class EmulatorMemory extends WindowMemory {
   /** Code that may have been decoded is gone: its memory was freed, or is no longer permitted. */
   onCodeGone: (() => void) | undefined;
   grace: Grace = NO_THREADS;
@@ -113,10 +111,9 @@ export class EmulatorMemory extends LinearMemory {
 
   constructor(windowHi: number, state: StateMemory, maxSizeBytes = 2 ** 32) {
     const start = placement.isHigh ? Math.max(2 ** 31, 2 ** 32 - maxSizeBytes) : DEVICE_START;
-    super(createLinearMemory(start + maxSizeBytes, 'the emulated device memory'));
+    super(createLinearMemory(start + maxSizeBytes, 'the emulated device memory'), windowHi);
     this.#start = start;
     this.#untouched = start;
-    this.windowHi = windowHi;
     this.state = state;
     this.#owners = new Uint32Array(this.buffer.byteLength / PAGE_SIZE_BYTES);
     this.#free.giveBack(start, this.buffer.byteLength);
@@ -124,15 +121,6 @@ export class EmulatorMemory extends LinearMemory {
 
   get sizeBytes(): number {
     return this.buffer.byteLength - this.#start;
-  }
-
-  address(offset: number): bigint {
-    return (BigInt(this.windowHi) << 32n) | BigInt(offset >>> 0);
-  }
-
-  /** Offset of an address in this memory; undefined outside the window. */
-  offset(address: bigint): number | undefined {
-    return address >> 32n === BigInt(this.windowHi) ? Number(address & 0xffffffffn) : undefined;
   }
 
   /**

@@ -237,8 +237,7 @@ export class GroupScheduler implements RecordHolder {
     this.#core.holders.delete(this);
     this.#waiting = [];
     for (const slots of [this.#resident, this.#idle]) {
-      for (const slot of slots) slot.release();
-      slots.length = 0;
+      for (let slot = slots.pop(); slot; slot = slots.pop()) slot.release();
     }
   }
 

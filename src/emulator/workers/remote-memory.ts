@@ -3,7 +3,7 @@
  * it, seldom.
  */
 import { WavewrightError } from '../../base/errors.ts';
-import { LinearMemory } from '../machine/linear-memory.ts';
+import { LinearMemory, WindowMemory } from '../machine/linear-memory.ts';
 import type { CodeRange, EmulatorMemory, RegionOptions, SharedMemory } from '../machine/memory.ts';
 import type { SharedState, StateMemory } from '../machine/state-memory.ts';
 
@@ -138,26 +138,16 @@ export class RemoteState extends LinearMemory implements SharedState {
   }
 }
 
-export class RemoteMemory extends LinearMemory implements SharedMemory {
-  readonly windowHi: number;
+export class RemoteMemory extends WindowMemory implements SharedMemory {
   readonly #ask: Ask;
   readonly #lds: KeptBlocks;
   #code: CodeRange[] = [];
 
   /** `workers`: how many there are. */
   constructor(memory: WebAssembly.Memory, windowHi: number, workers: number, ask: Ask) {
-    super(memory);
-    this.windowHi = windowHi;
+    super(memory, windowHi);
     this.#ask = ask;
     this.#lds = new KeptBlocks(MAX_KEPT_BYTES / workers, (offset) => ask({ kind: 'free', offset }));
-  }
-
-  address(offset: number): bigint {
-    return (BigInt(this.windowHi) << 32n) | BigInt(offset >>> 0);
-  }
-
-  offset(address: bigint): number | undefined {
-    return address >> 32n === BigInt(this.windowHi) ? Number(address & 0xffffffffn) : undefined;
   }
 
   /** Throws LIMIT_EXCEEDED when no memory is left. */
