@@ -131,10 +131,14 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   #round(sliceMs: number): 'idle' | 'running' | 'waiting' {
     let result: 'idle' | 'running' | 'waiting' = 'idle';
     const share = sliceMs / Math.max(1, this.#dispatches.length);
-    for (const dispatch of [...this.#dispatches]) {
-      const step = dispatch.step(share);
-      if (step === 'done') this.#dispatches.splice(this.#dispatches.indexOf(dispatch), 1);
-      else if (step === 'running' || result === 'idle') result = step;
+    for (let i = 0; i < this.#dispatches.length; ) {
+      const step = this.#dispatches[i]!.step(share);
+      if (step === 'done') {
+        this.#dispatches.splice(i, 1);
+        continue;
+      }
+      if (step === 'running' || result === 'idle') result = step;
+      i++;
     }
     return result;
   }

@@ -173,10 +173,13 @@ async function runWith(
       return {
         onDevice: (device) => profiled?.onDevice(device),
         tools: tools?.open() ?? watchedBy([recorded, profiled].filter((each) => each !== undefined)),
-        onPacket: (packet) => {
-          if (recorded !== undefined && packet.dispatch !== undefined) recording.recorder?.onCompleted();
-          if (kernels.test(packet.kernel ?? '')) sums?.add(packet);
-        },
+        // Times of packets are looked up for who is told of them.
+        ...((recorded ?? sums) && {
+          onPacket: (packet) => {
+            if (recorded !== undefined && packet.dispatch !== undefined) recording.recorder?.onCompleted();
+            if (kernels.test(packet.kernel ?? '')) sums?.add(packet);
+          },
+        }),
         trace: traces?.open(processId, processName(processId)),
         ...(profiled && { onCall: profiled.onCall, onLostCalls: profiled.onLostCalls }),
       };

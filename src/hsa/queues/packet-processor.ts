@@ -237,8 +237,9 @@ export class PacketProcessor implements PacketConsumer {
   #finish({ packet, kernel, resident, dispatch, index: packetIndex, completionSignal }: StartedPacket): void {
     if (dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
     const { gridSize = NO_EXTENT, workgroupSize = NO_EXTENT, groupSegmentSizeBytes: ldsSizeBytes = 0 } = packet ?? {};
-    const of = { packetIndex, completionSignal, dispatch, kernel, resident };
-    this.#listener.onPacket?.({ ...of, gridSize, workgroupSize, ldsSizeBytes });
+    this.#listener.onPacket?.({
+      ...{ packetIndex, completionSignal, dispatch, kernel, resident, gridSize, workgroupSize, ldsSizeBytes },
+    });
   }
 
   #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {
