@@ -7,9 +7,9 @@ import type { FunctionRef } from '../../wasm/types.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 import {
+  GROUP,
   GROUP_STATES,
   type GroupField,
-  groupOffset,
   ID_REGISTERS,
   stateCode,
   TEMPLATE_ROWS_OFFSET,
@@ -123,13 +123,13 @@ class GroupRunner {
 
   #push(field: GroupField): void {
     this.#f.get(this.#group);
-    this.#f.load('i32.load', groupOffset(field));
+    this.#f.load('i32.load', GROUP[field]);
   }
 
   #set(field: GroupField, push: () => void): void {
     this.#f.get(this.#group);
     push();
-    this.#f.store('i32.store', groupOffset(field));
+    this.#f.store('i32.store', GROUP[field]);
   }
 
   #add(field: GroupField, amount: number): void {

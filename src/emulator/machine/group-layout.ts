@@ -56,9 +56,10 @@ const FIELDS = [
 
 export type GroupField = (typeof FIELDS)[number];
 
-const OFFSETS = Object.fromEntries(FIELDS.map((field, index) => [field, index * 4])) as Record<GroupField, number>;
-
-export const groupOffset = (field: GroupField): number => OFFSETS[field];
+/** Where the fields are, from the start of the part. */
+export const GROUP = Object.fromEntries(FIELDS.map((field, index) => [field, index * 4])) as Readonly<
+  Record<GroupField, number>
+>;
 
 /** Behind the fields, a dword for each wave: a number of WAVE_STATES. */
 export const GROUP_STATES = 192;

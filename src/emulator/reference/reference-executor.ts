@@ -10,7 +10,7 @@ import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor } from '../code/emulator-core.ts';
 import { activeLanes } from '../code/pc-counter.ts';
 import type { WaveFault } from '../machine/faults.ts';
-import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../machine/group-layout.ts';
+import { GROUP, GROUP_STATES, type GroupField, stateCode, type WaveState } from '../machine/group-layout.ts';
 import {
   classCountOffset,
   EXIT_BUDGET,
@@ -70,9 +70,9 @@ export class ReferenceExecutor implements Executor {
   /** As the runner of the handlers (group-runner.ts), but for further workgroups. */
   runGroup(group: number, clock: bigint): number {
     const { view } = this.#emulator.state;
-    const get = (field: GroupField): number => view.getInt32(group + groupOffset(field), true);
+    const get = (field: GroupField): number => view.getInt32(group + GROUP[field], true);
     const add = (field: GroupField, amount: number): void =>
-      view.setInt32(group + groupOffset(field), get(field) + amount, true);
+      view.setInt32(group + GROUP[field], get(field) + amount, true);
     const state = (i: number): number => group + GROUP_STATES + i * 4;
     const is = (i: number, name: WaveState): boolean => view.getInt32(state(i), true) === stateCode(name);
     const waves = Array.from({ length: get('count') }, (_, i) => i);
@@ -80,7 +80,7 @@ export class ReferenceExecutor implements Executor {
       for (const i of waves) {
         if (!is(i, 'ready')) continue;
         const wave = get('waves') + i * get('waveStride');
-        view.setInt32(group + groupOffset('current'), i, true);
+        view.setInt32(group + GROUP.current, i, true);
         view.setBigUint64(wave + WAVE_CLOCK, clock, true);
         const turn = get('turn');
         add('used', turn - this.run(view.getUint32(wave + WAVE_RECORD, true), wave, turn));

@@ -14,7 +14,7 @@ import type { ExecutionCounts } from '../code/pc-counter.ts';
 import { pcOf } from '../code/record-pc.ts';
 import type { DispatchTrace } from '../code/wave-tracer.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from '../machine/faults.ts';
-import type { WaveState } from '../machine/group-layout.ts';
+import { GROUP, type WaveState } from '../machine/group-layout.ts';
 import { type Grid, type Launch, workgroupSizeAt } from '../machine/launch.ts';
 import {
   EXIT_BUDGET,
@@ -205,7 +205,7 @@ export class GroupScheduler implements RecordHolder {
   /** The wave that threw, and what it threw; or an earlier instruction's fault. */
   faulted(thrown: WaveFault): { readonly fault: WaveFault; readonly slot: WorkgroupSlot; readonly wave: number } {
     const slot = this.#running!;
-    const wave = slot.get('current');
+    const wave = slot.get(GROUP.current);
     const { base } = slot.waves[wave]!;
     const { tracer } = this.#core;
     if (tracer) tracer.isPaused = true;
@@ -269,16 +269,16 @@ export class GroupScheduler implements RecordHolder {
     this.#detailed.begin();
     let isAwake = false;
     const share = this.#core.work.turnShare;
-    slot.set('turn', Math.ceil(Math.min(this.#turns.turnInstructions(executor, slot), this.#slice) * share));
-    slot.set('limit', Math.ceil(Math.max(this.#slice, executor.sliceInstructions / FIRST_SLICES) * share));
+    slot.set(GROUP.turn, Math.ceil(Math.min(this.#turns.turnInstructions(executor, slot), this.#slice) * share));
+    slot.set(GROUP.limit, Math.ceil(Math.max(this.#slice, executor.sliceInstructions / FIRST_SLICES) * share));
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
-    slot.set('used', 0);
-    slot.set('events', 0);
-    slot.set('compiled', 0);
-    slot.set('looped', 0);
-    slot.set('started', 0);
-    slot.set('remaining', slot.hasTemplates && this.#resident.length === 1 ? this.#end - this.#next : 0);
-    if (slot.hasTemplates) slot.setTriple('nextX', this.#grid.idOf(this.#next));
+    slot.set(GROUP.used, 0);
+    slot.set(GROUP.events, 0);
+    slot.set(GROUP.compiled, 0);
+    slot.set(GROUP.looped, 0);
+    slot.set(GROUP.started, 0);
+    slot.set(GROUP.remaining, slot.hasTemplates && this.#resident.length === 1 ? this.#end - this.#next : 0);
+    if (slot.hasTemplates) slot.setTriple(GROUP.nextX, this.#grid.idOf(this.#next));
     try {
       for (;;) {
         const index = executor.runGroup(slot.group, this.#core.clock());
@@ -289,27 +289,27 @@ export class GroupScheduler implements RecordHolder {
         if (state !== 'sleeping') isAwake = true;
         this.#chargeHost(slot);
         // Heavier code than before has shorter turns from now on.
-        if (slot.get('used') >= slot.get('limit') || this.#core.work.turnShare < share) break;
+        if (slot.get(GROUP.used) >= slot.get(GROUP.limit) || this.#core.work.turnShare < share) break;
       }
     } finally {
-      const started = slot.get('started');
+      const started = slot.get(GROUP.started);
       this.#count(slot, started > 0);
       this.#next += started;
       this.workgroups += started;
-      this.waves += started * slot.get('fullCount');
+      this.waves += started * slot.get(GROUP.fullCount);
     }
-    if (isAwake || slot.get('events') > 0) return 'awake';
-    return slot.get('used') > slot.get('live') * WAITING_INSTRUCTIONS ? 'asleep' : 'waited';
+    if (isAwake || slot.get(GROUP.events) > 0) return 'awake';
+    return slot.get(GROUP.used) > slot.get(GROUP.live) * WAITING_INSTRUCTIONS ? 'asleep' : 'waited';
   }
 
   /** What the host did for waves counts as the instructions that would have taken as long. */
   #chargeHost(slot: WorkgroupSlot): void {
     const instructions = Math.ceil((this.#core.work.takeUs() * this.#executor.sliceInstructions) / (SLICE_MS * 1000));
-    slot.set('limit', Math.max(0, slot.get('limit') - instructions));
+    slot.set(GROUP.limit, Math.max(0, slot.get(GROUP.limit) - instructions));
   }
 
   #count(slot: WorkgroupSlot, isNew: boolean): void {
-    const [used, compiled, looped] = [slot.get('used'), slot.get('compiled'), slot.get('looped')];
+    const [used, compiled, looped] = [slot.get(GROUP.used), slot.get(GROUP.compiled), slot.get(GROUP.looped)];
     if (isNew) slot.begin();
     else slot.instructions += used;
     this.instructions += used;
@@ -363,7 +363,7 @@ export class GroupScheduler implements RecordHolder {
         return this.#globalSync.arrive(wave.base, record);
       case EXIT_CODES['named-barrier']:
         this.#barriers ??= new NamedBarriers(this.#core);
-        return this.#barriers.arrive(this.#running!, this.#running!.get('current'), record);
+        return this.#barriers.arrive(this.#running!, this.#running!.get(GROUP.current), record);
       case EXIT_UNTRANSLATED:
         throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
       default:
@@ -459,11 +459,11 @@ export class GroupScheduler implements RecordHolder {
     const cache = this.#core.codeCache(launch.waveSize, launch.mode);
     const start = { record: cache.record(launch.entry), jumpCache: cache.jumpCache };
     const count = Math.ceil((size[0] * size[1] * size[2]) / launch.waveSize);
-    slot.setTriple('idX', id);
-    slot.setTriple('countX', this.#grid.counts);
-    slot.setTriple('fullX', this.#grid.full);
-    slot.set('count', count);
-    slot.set('live', count);
+    slot.setTriple(GROUP.idX, id);
+    slot.setTriple(GROUP.countX, this.#grid.counts);
+    slot.setTriple(GROUP.fullX, this.#grid.full);
+    slot.set(GROUP.count, count);
+    slot.set(GROUP.live, count);
     slot.begin();
     slot.clearLds();
     for (let i = 0; i < count; i++) {

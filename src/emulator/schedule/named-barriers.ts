@@ -7,7 +7,7 @@
 import type { EmulatorCore } from '../code/emulator-core.ts';
 import { pcOf } from '../code/record-pc.ts';
 import { FAULT_BARRIER, FAULT_DEADLOCK, WaveFault } from '../machine/faults.ts';
-import type { WaveState } from '../machine/group-layout.ts';
+import { GROUP, type WaveState } from '../machine/group-layout.ts';
 import { RECORD_SIZE_BYTES, WAVE_JUMP_PC, WAVE_MODE, WAVE_REQUEST } from '../machine/layout.ts';
 import type { WorkgroupSlot } from './workgroup.ts';
 
@@ -74,7 +74,7 @@ export class NamedBarriers {
     if (wave < 0) return false;
     for (const [number, round] of this.#rounds(slot)) if (this.#passes(slot, number, round)) return true;
     if (states.some((each) => each === 'ready' || each === 'spent' || each === 'sleeping')) return false;
-    slot.set('current', wave);
+    slot.set(GROUP.current, wave);
     const { view } = this.#core.state;
     const { base } = slot.waves[wave]!;
     const cache = this.#core.codeCache(slot.waveSize, view.getUint32(base + WAVE_MODE, true));

@@ -1,7 +1,7 @@
 /** Where the waves of a workgroup are, as any thread can tell another. */
 import type { EmulatorCore } from '../code/emulator-core.ts';
 import { pcOf } from '../code/record-pc.ts';
-import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES, type WaveState } from '../machine/group-layout.ts';
+import { GROUP, GROUP_STATES, type GroupField, WAVE_STATES, type WaveState } from '../machine/group-layout.ts';
 import type { Triple } from '../machine/launch.ts';
 import { EXIT_CODES, STATE_OFFSETS, WAVE_EXIT, WAVE_JUMP_PC, WAVE_RECORD } from '../machine/layout.ts';
 
@@ -21,7 +21,7 @@ export interface PlaceOfLanes {
 /** `group`: address of the state of a resident workgroup. */
 export function placesOf(core: EmulatorCore, group: number, waveSize: 32 | 64): PlaceOfLanes[] {
   const { state: own, frontEnd } = core;
-  const get = (field: GroupField): number => own.view.getInt32(group + groupOffset(field), true);
+  const get = (field: GroupField): number => own.view.getInt32(group + GROUP[field], true);
   const workgroup = [get('idX'), get('idY'), get('idZ')] as const;
   return Array.from({ length: get('count') }, (_, index) => index).flatMap((index): PlaceOfLanes[] => {
     const state = WAVE_STATES[own.view.getInt32(group + GROUP_STATES + index * 4, true)]!;

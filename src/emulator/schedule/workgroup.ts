@@ -4,9 +4,8 @@
 import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
 import {
+  GROUP,
   GROUP_STATES,
-  type GroupField,
-  groupOffset,
   stateCode,
   TEMPLATE_ROWS_OFFSET,
   TEMPLATE_SCALAR_BYTES,
@@ -101,33 +100,34 @@ export class WorkgroupSlot {
     }
     this.waves = waves;
     const rowSize = rowSizeBytes(waveSize);
-    this.set('waves', states);
-    this.set('waveStride', stateSize);
-    this.set('templates', this.#templates);
-    this.set('vgprBytes', Math.max(0, launch.vgprCount * rowSize - templateRowBytes(waveSize)));
-    this.set('agprBytes', launch.agprCount * rowSize);
-    this.set('lds', this.ldsBase);
-    this.set('ldsBytes', ldsSizeBytes);
-    this.set('fullCount', count);
+    this.set(GROUP.waves, states);
+    this.set(GROUP.waveStride, stateSize);
+    this.set(GROUP.templates, this.#templates);
+    this.set(GROUP.vgprBytes, Math.max(0, launch.vgprCount * rowSize - templateRowBytes(waveSize)));
+    this.set(GROUP.agprBytes, launch.agprCount * rowSize);
+    this.set(GROUP.lds, this.ldsBase);
+    this.set(GROUP.ldsBytes, ldsSizeBytes);
+    this.set(GROUP.fullCount, count);
     const [x, y, z] = launch.workgroupIdSgprs;
-    this.set('sgprX', sgprOffset(x));
-    this.set('sgprY', sgprOffset(y));
-    this.set('sgprZ', sgprOffset(z));
-    this.set('sgprYZ', sgprOffset(launch.packedWorkgroupIdSgpr));
+    this.set(GROUP.sgprX, sgprOffset(x));
+    this.set(GROUP.sgprY, sgprOffset(y));
+    this.set(GROUP.sgprZ, sgprOffset(z));
+    this.set(GROUP.sgprYZ, sgprOffset(launch.packedWorkgroupIdSgpr));
   }
 
-  get(field: GroupField): number {
-    return this.#state.words[(this.group + groupOffset(field)) >> 2]!;
+  /** `field`: one of GROUP, as everywhere here. */
+  get(field: number): number {
+    return this.#state.words[(this.group + field) >> 2]!;
   }
 
-  set(field: GroupField, value: number): void {
-    this.#state.words[(this.group + groupOffset(field)) >> 2] = value;
+  set(field: number, value: number): void {
+    this.#state.words[(this.group + field) >> 2] = value;
   }
 
   /** Also the fields of the other two dimensions, which follow. */
-  setTriple(first: 'idX' | 'nextX' | 'countX' | 'fullX', [x, y, z]: Triple): void {
+  setTriple(first: number, [x, y, z]: Triple): void {
     const { words } = this.#state;
-    const at = (this.group + groupOffset(first)) >> 2;
+    const at = (this.group + first) >> 2;
     words[at] = x;
     words[at + 1] = y;
     words[at + 2] = z;
@@ -135,7 +135,7 @@ export class WorkgroupSlot {
 
   /** Workgroup that runs here. */
   get id(): Triple {
-    return [this.get('idX'), this.get('idY'), this.get('idZ')];
+    return [this.get(GROUP.idX), this.get(GROUP.idY), this.get(GROUP.idZ)];
   }
 
   /** A workgroup begins in its place. */
@@ -199,11 +199,11 @@ export class WorkgroupSlot {
 
   /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */
   get waveCount(): number {
-    return this.get('count');
+    return this.get(GROUP.count);
   }
 
   get ended(): boolean {
-    return this.get('live') === 0;
+    return this.get(GROUP.live) === 0;
   }
 
   release(): void {
