@@ -57,7 +57,16 @@ test('checks may cost a quarter', () => {
 
 /** Ten milliseconds steadily and a second cold, next to a PoCL that takes so many times as long. */
 const application = (name: string, launches: number, steady: number, cold: number): ApplicationMeasurement => ({
-  ...{ target: 'gfx90a', application: name, launches, steadyMs: 10, uncheckedMs: 8, coldMs: 1000, instructions: 1 },
+  ...{
+    target: 'gfx90a',
+    application: name,
+    launches,
+    steadyMs: 10,
+    uncheckedMs: 8,
+    coldMs: 1000,
+    againMs: 800,
+    instructions: 1,
+  },
   tiers: { reference: 0, handlers: 0, regions: 1, loops: 0 },
   rivals: [{ name: 'pocl', steadyMs: 10 * steady, coldMs: 1000 * cold }],
 });

@@ -30,6 +30,8 @@ export interface ApplicationMeasurement extends RunCosts {
   readonly launches: number;
   /** Steady, without checks of accesses. */
   readonly uncheckedMs: number;
+  /** As `coldMs`, in a process that finds the code that another one compiled. */
+  readonly againMs: number;
   /** Of one run. */
   readonly instructions: number;
   /** Instructions by what ran them, in all steady runs. */
@@ -86,8 +88,11 @@ export async function measureApplication(
   const steady = await sampleInTurn([checked!, unchecked!, ...rivals.map(({ program }) => program)], samples);
   const { instructions, tiers } = addStatistics(opened[0]!.runner.statistics, before, -1);
   const [steadyMs, uncheckedMs, ...others] = steady.map(({ cpuSeconds }) => cpuSeconds * 1000);
-  const [coldMs, ...othersCold] = await medians(samples, [
-    () => coldRun(target, application),
+  const kept = resources.use(temporaryFolder('wavewright-code-'));
+  coldRun(target, application, kept.path);
+  const [coldMs, againMs, ...othersCold] = await medians(samples, [
+    () => coldRun(target, application, 'off'),
+    () => coldRun(target, application, kept.path),
     ...rivals.map(
       ({ file }) =>
         () =>
@@ -96,7 +101,7 @@ export async function measureApplication(
   ]);
   return {
     ...{ target, application: application.name, launches: plan.launches.length },
-    ...{ steadyMs: steadyMs!, uncheckedMs: uncheckedMs!, coldMs: coldMs! },
+    ...{ steadyMs: steadyMs!, uncheckedMs: uncheckedMs!, coldMs: coldMs!, againMs: againMs! },
     ...{ instructions: instructions / runs, tiers },
     rivals: rivals.map(({ program: { name } }, i) => ({ name, steadyMs: others[i]!, coldMs: othersCold[i]! })),
   };
@@ -145,31 +150,36 @@ export function firstRunMs(target: string, application: ApplicationBenchmark): n
   return processCpuMs() - planMs;
 }
 
-/** By `--suite=first-run` in a process of its own, less what Node takes. */
-function coldRun(target: string, { name }: ApplicationBenchmark): number {
+/** By `--suite=first-run` in a process of its own, less what Node takes. `kept`: where it keeps code. */
+function coldRun(target: string, { name }: ApplicationBenchmark, kept: string): number {
   const bench = [packageFile('bin/wavewright.js'), 'bench', '--suite=first-run', '--format=json'];
-  const { firstRun } = JSON.parse(printed([...bench, `--target=${target}`, `--kernel=${name}`]));
+  const { firstRun } = JSON.parse(
+    printed([...bench, `--target=${target}`, `--kernel=${name}`], { WAVEWRIGHT_CODE_CACHE: kept }),
+  );
   const { user, system } = JSON.parse(printed(['-e', 'console.log(JSON.stringify(process.cpuUsage()))']));
   return firstRun.cpuMs - (user + system) / 1000;
 }
 
 /** What a process of Node prints. */
-function printed(args: readonly string[]): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+function printed(args: readonly string[], variables: Readonly<Record<string, string>> = {}): string {
+  const env = { ...process.env, ...variables };
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { env, encoding: 'utf8' });
   if (status !== 0) throw new WavewrightError('IO', `node ${args.join(' ')}: status ${status}: ${stderr}`);
   return stdout;
 }
 
 /** Building and running it, with nothing in PoCL's cache. */
 async function coldRunOf(file: string, application: ApplicationBenchmark, plan: Plan): Promise<number> {
-  const cache = mkdtempSync(path.join(tmpdir(), 'wavewright-pocl-'));
-  try {
-    await using program = new Baseline(file, { POCL_CACHE_DIR: cache });
-    const before = await program.cpuSeconds();
-    await prepared(program, application, plan);
-    await program.run();
-    return ((await program.cpuSeconds()) - before) * 1000;
-  } finally {
-    rmSync(cache, { recursive: true });
-  }
+  using cache = temporaryFolder('wavewright-pocl-');
+  await using program = new Baseline(file, { POCL_CACHE_DIR: cache.path });
+  const before = await program.cpuSeconds();
+  await prepared(program, application, plan);
+  await program.run();
+  return ((await program.cpuSeconds()) - before) * 1000;
+}
+
+/** Disposing removes it. */
+function temporaryFolder(prefix: string): { readonly path: string } & Disposable {
+  const folder = mkdtempSync(path.join(tmpdir(), prefix));
+  return { path: folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }

@@ -23,6 +23,7 @@ import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/
 import { measureWorkers, type WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
 import { JS_RIVAL, programRival, type Rival, targetRival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
+import { keepCodeInFolder } from '../arguments/code-folder.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { WORKERS_OPTION } from '../arguments/device-name.ts';
 import {
@@ -134,6 +135,8 @@ const FIRST_RUN_SUITE: Suite<FirstRun> = {
   heading: '',
   async *measure({ targets, applications }) {
     const [target, application] = [targets[0]!, applications[0]!];
+    // First of all processes, unless it is asked for.
+    if (process.env['WAVEWRIGHT_CODE_CACHE']) keepCodeInFolder();
     if (targets.length + applications.length > 2) {
       throw new WavewrightError('USAGE', 'a process has one first run: choose one target and one application', {
         hint: `--kernel=${application.name}`,
@@ -197,7 +200,8 @@ export const bench = defineCommand({
   },
   notes: [
     'Applications are compared with programs alone, in CPU time of one run: a number below 1 says that the program is faster. A first run is that of a process of its own,',
-    'with loading and compiling, but without the start of Node; a program builds its kernels in it, with an empty cache.',
+    'with loading and compiling, but without the start of Node; a program builds its kernels in it, with an empty cache. `again` is a process',
+    'that finds the code which another one compiled.',
     '',
     'Every kernel runs on the emulator and must give what a model in JavaScript computes before it is measured: CPU time of the thread, in',
     'samples of 80 ms or more that take turns with those of the baselines.',
