@@ -20,12 +20,13 @@ export class ClockFit {
     this.#timeSpanNs = last.hostCpuTimestampNs - first.hostCpuTimestampNs;
   }
 
-  /** Undefined where samples do not have both clocks, or none of them moved on. */
+  /** Undefined where samples do not have both clocks, none moved on, or ticks are not those of events. */
   static of(samples: readonly ClockSampleRecord[]): ClockFit | undefined {
     const [first, last] = [samples[0], samples.at(-1)];
     if (first === undefined || last === undefined || samples.length < 2) return undefined;
     const both = CLOCK_FLAG.deviceTick | CLOCK_FLAG.hostCpu;
     if ((first.flags & last.flags & both) !== both) return undefined;
+    if (samples.some(({ flags }) => (flags & CLOCK_FLAG.deviceTickUnaligned) !== 0)) return undefined;
     const fit = new ClockFit(first, last);
     return fit.#tickSpan > 0n && fit.#timeSpanNs > 0n ? fit : undefined;
   }

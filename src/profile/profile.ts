@@ -147,9 +147,13 @@ export class Profile {
     return `${device === undefined ? '' : `device${device}/`}executable${executableId}#${exportOrdinal}`;
   }
 
-  /** Chunks that lost records, and how many these are. */
-  get losses(): { readonly truncatedChunks: number; readonly droppedRecords: bigint } {
-    const chunks = this.parts.filter(({ type, isTruncated }) => type === 'chunk' && isTruncated);
+  /** Chunks that lost records, and how many these are: of some layouts, or of all. */
+  losses(...layouts: readonly RecordLayout[]): { readonly truncatedChunks: number; readonly droppedRecords: bigint } {
+    const names = new Set(layouts.map(({ contentType }) => contentType));
+    const chunks = this.parts.filter(
+      ({ type, contentType, isTruncated }) =>
+        type === 'chunk' && isTruncated && (names.size === 0 || names.has(contentType)),
+    );
     return {
       truncatedChunks: chunks.length,
       droppedRecords: chunks.reduce((sum, { droppedCount }) => sum + droppedCount, 0n),

@@ -11,6 +11,7 @@ import { commandRows } from './reports/command.ts';
 import { counterRows } from './reports/counter.ts';
 import { dispatchRows } from './reports/dispatch.ts';
 import { executableRows } from './reports/executable.ts';
+import { explainRows } from './reports/explain.ts';
 import { interchangeRows } from './reports/interchange.ts';
 import { memoryRows } from './reports/memory.ts';
 import { queueRows } from './reports/queue.ts';
@@ -140,10 +141,24 @@ test('a row for each record, and one that says what rows are', async () => {
 
 test('what was dropped is in the chunks of its family', async () => {
   const profile = Profile.read(await profiled(4));
-  assert.ok(profile.losses.droppedRecords > 0n);
+  assert.ok(profile.losses().droppedRecords > 0n);
   const lost = profile.parts.filter(({ isTruncated }) => isTruncated).map(({ contentType }) => contentType);
   assert.deepEqual(new Set(lost).size, lost.length, 'once for each family');
   assert.ok(lost.includes('dispatch-events'));
+});
+
+test('reports of a family tell of its own drops, and no device comes of a chunk without records', async () => {
+  const profile = Profile.read(await profiled(4));
+  const droppedOf = (...types: string[]): bigint =>
+    profile.parts.reduce((sum, part) => sum + (types.includes(part.contentType) ? part.droppedCount : 0n), 0n);
+  const [ofQueues] = of(queueRows(profile, ALL), 'queue_summary');
+  assert.equal(ofQueues!['dropped_records'], droppedOf('queue-events', 'queue-device-events', 'host-execution-events'));
+  const [ofMemory] = of(memoryRows(profile, ALL), 'memory_summary');
+  assert.equal(ofMemory!['dropped_records'], droppedOf('memory-events'));
+  const [all] = summaryRows(profile);
+  assert.ok(Number(all!['dropped_records']) > Number(ofQueues!['dropped_records']));
+  const dispatches = profile.parts.filter(({ contentType }) => contentType === 'dispatch-events');
+  assert.deepEqual(new Set(dispatches.map((part) => part.physicalDeviceOrdinal)), new Set([0]));
 });
 
 /** 33 instructions: a scalar one, 5 times 3 vector ones, 2 scalar ones and a branch, s_nop and s_endpgm. */
@@ -195,6 +210,13 @@ test('dispatches that the host runs have times of the host', async () => {
   const rows = dispatchRows(Profile.read(target.bytes), ALL, false);
   const [group] = of(rows, 'host_dispatch_group');
   assert.deepEqual([group!['key'], group!['count'], group!['last_workgroup_count']], ['twice', 1, [2, 1, 1]]);
+  const explained = explainRows(Profile.read(target.bytes), ALL);
+  const [summary] = of(explained, 'explain_summary');
+  assert.deepEqual([summary!['dispatches'], summary!['valid_host_dispatches']], [0, 1]);
+  const [top] = of(explained, 'explain_top_export');
+  assert.deepEqual([top!['key'], top!['timing_source'], top!['valid']], ['twice', 'host_execution_event', 1]);
+  const [longest] = of(explained, 'explain_top_dispatch');
+  assert.deepEqual([longest!['timing_source'], longest!['duration_ns']], ['host_execution_event', top!['total_ns']]);
 });
 
 /** Of each wave: 2 waits, 2 atomics on the LDS, 2 on memory, a barrier. */

@@ -204,7 +204,8 @@ export class ProfileFileSink implements ProfileSink {
       const data = DATA_OF.get(layout);
       let droppedCount = BigInt((data && dropped[data]) ?? 0);
       const chunks = [...(this.#rows.get(layout) ?? [])];
-      if (chunks.length === 0 && droppedCount > 0n) chunks.push([undefined, []]);
+      // Whose records were lost nobody knows; a chunk of no queue would be one of a device that is not there.
+      if (chunks.length === 0 && droppedCount > 0n) chunks.push([this.#queues.values().next().value, []]);
       for (const [place, payload] of chunks) {
         const header = { sessionId: SESSION_ID, name: this.#name, droppedCount, ...place };
         this.#writer.record('chunk', layout.contentType, header, payload);

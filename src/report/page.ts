@@ -59,7 +59,7 @@ export function reportBytes(profile: Profile, options: ReportOptions): Uint8Arra
   const { events, tracks, names, baseTimeNs, spanNs, skippedCount } = writeTimeline(profile, writer);
   const memory = writeMemory(profile, baseTimeNs, writer);
   const { kernels, counters } = kernelTotals(profile);
-  const { droppedRecords } = profile.losses;
+  const { droppedRecords } = profile.losses();
   const notices = [
     ...(droppedRecords > 0n ? [`${droppedRecords} records were lost when the profile was written.`] : []),
     ...(skippedCount > 0 ? [`${skippedCount} events have no valid time and are not in the timeline.`] : []),

@@ -80,11 +80,11 @@ type Export = (profile: Profile, output: string, stdout: (text: string) => void)
 /** Formats of `export`, by what they write. */
 const EXPORTS = {
   'ireeperf-jsonl': async (profile, output, stdout) => {
-    const [{ interchangeRows }, { jsonOf }] = await Promise.all([
+    const [{ interchangeRows, withFunctionNames }, { jsonOf }] = await Promise.all([
       import('../../profile/reports/interchange.ts'),
       import('../../profile/reports/rows.ts'),
     ]);
-    const lines = Iterator.from(interchangeRows(profile)).map((row) => `${jsonOf(row)}\n`);
+    const lines = withFunctionNames(interchangeRows(profile)).map((row) => `${jsonOf(row)}\n`);
     if (output === '-') for (const line of lines) stdout(line);
     else writeOutput(output, new TextEncoder().encode([...lines].join('')));
   },

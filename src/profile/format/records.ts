@@ -136,7 +136,14 @@ export const COMMAND_BUFFER_OPERATIONS = new RecordLayout('command-operations', 
   alternateBlockOrdinal: ordinal(108),
 });
 
-export const CLOCK_FLAG = { deviceTick: 1, hostCpu: 2, hostSystem: 4, hostBracket: 8 } as const;
+/** Ticks that are not aligned are not those of events; producers since May 2026 say so. */
+export const CLOCK_FLAG = {
+  deviceTick: 1,
+  hostCpu: 2,
+  hostSystem: 4,
+  hostBracket: 8,
+  deviceTickUnaligned: 16,
+} as const;
 
 export const CLOCK_CORRELATIONS = new RecordLayout('clock-correlations', 'clock_correlation', 72, {
   flags: u32(4),

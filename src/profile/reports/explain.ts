@@ -9,7 +9,19 @@ import { DEPENDENCY_STRATEGIES, numberOf, QUEUE_OPERATIONS } from '../format/nam
 import type { RecordOf } from '../format/record-layout.ts';
 import { MEMORY_EVENT_RECORDS, QUEUE_EVENTS, type QUEUES } from '../format/records.ts';
 import { areValidTicks, type PlacedDispatch, type Profile } from '../profile.ts';
-import { DEVICE_DISPATCHES, groupDispatches, kernelKey, keyOf, matchDispatches, type ReportFilter } from './groups.ts';
+import {
+  DEVICE_DISPATCHES,
+  type DispatchGroup,
+  groupDispatches,
+  HOST_DISPATCHES,
+  type HostExecutionRecord,
+  isValidHostTime,
+  kernelKey,
+  keyOf,
+  type MatchedDispatches,
+  matchDispatches,
+  type ReportFilter,
+} from './groups.ts';
 import { memoryRows } from './memory.ts';
 import { type Columns, type ReportRow, rounded } from './rows.ts';
 import { summaryRows } from './summary.ts';
@@ -31,17 +43,20 @@ export const EXPLAIN_COLUMNS: Columns = {
 };
 
 export function explainRows(profile: Profile, filter: ReportFilter): ReportRow[] {
-  const { matched } = matchDispatches(profile, DEVICE_DISPATCHES, filter, 'eventId');
+  const onDevice = matchDispatches(profile, DEVICE_DISPATCHES, filter, 'eventId');
+  const onHost = matchDispatches(profile, HOST_DISPATCHES, filter, 'eventId');
+  const { matched } = onDevice;
   const valid = matched.filter(({ startTick, endTick }) => areValidTicks(startTick, endTick));
   const operations = profile.all(QUEUE_EVENTS);
   const memory = memoryRows(profile, { glob: '*', id: undefined }).filter(({ type }) => type === 'memory_device');
-  const summary = summaryOf(profile, matched, valid.length, operations.length);
+  const summary = summaryOf(profile, onDevice, onHost, operations.length);
+  const isHost = isTimedByHost(onDevice, onHost);
   return [
     summary,
     ...profile.devices.map(({ physicalDeviceOrdinal }) => deviceRow(profile, physicalDeviceOrdinal, valid)),
     ...profile.queues.map((queue) => queueRow(profile, queue, matched, operations.length > 0)),
-    ...topExports(profile, matched),
-    ...topDispatches(profile, valid),
+    ...(isHost ? topHostExports(profile, onHost.matched) : topExports(profile, matched)),
+    ...(isHost ? topHostDispatches(profile, onHost.matched) : topDispatches(profile, valid)),
     operationsRow(operations),
     ...memory.map(pressureRow),
     ...hints(summary, memory).map(hintRow),
@@ -49,29 +64,41 @@ export function explainRows(profile: Profile, filter: ReportFilter): ReportRow[]
   ];
 }
 
+/** Where no device tells of times of kernels, those of the host stand in their place. */
+const isTimedByHost = (
+  onDevice: MatchedDispatches<PlacedDispatch>,
+  onHost: MatchedDispatches<HostExecutionRecord>,
+): boolean => onDevice.valid === 0 && onHost.valid > 0;
+
+/** What the summary of the file says, too. */
+const FILE_CELLS = [
+  ...['file_records', 'chunk_records', 'unknown_records', 'unknown_chunks', 'truncated_chunks', 'dropped_records'],
+  'non_ok_session_end_records',
+];
+
 function summaryOf(
   profile: Profile,
-  matched: readonly PlacedDispatch[],
-  validCount: number,
+  onDevice: MatchedDispatches<PlacedDispatch>,
+  onHost: MatchedDispatches<HostExecutionRecord>,
   eventCount: number,
 ): ReportRow {
   const [file] = summaryRows(profile);
+  const failure = Object.entries(file!).filter(([name]) => /^first_non_ok_/.test(name));
   return {
     type: 'explain_summary',
-    ...Object.fromEntries(
-      ['file_records', 'chunk_records', 'unknown_records', 'unknown_chunks', 'truncated_chunks'].map((name) => [
-        name,
-        file![name]!,
-      ]),
-    ),
-    dispatches: matched.length,
-    valid_dispatches: validCount,
-    invalid_dispatches: matched.length - validCount,
+    ...Object.fromEntries(FILE_CELLS.map((name) => [name, file![name]!])),
+    dispatches: onDevice.matched.length,
+    valid_dispatches: onDevice.valid,
+    invalid_dispatches: onDevice.invalid,
+    host_dispatches: onHost.matched.length,
+    valid_host_dispatches: onHost.valid,
+    invalid_host_dispatches: onHost.invalid,
     queues: profile.queues.length,
     queue_events: eventCount,
     command_buffers: profile.commandBuffers.size,
     command_operations: profile.operations.length,
     memory_events: profile.all(MEMORY_EVENT_RECORDS).length,
+    ...Object.fromEntries(failure),
   };
 }
 
@@ -167,21 +194,51 @@ function topExports(profile: Profile, matched: readonly PlacedDispatch[]): Repor
     .filter(({ totals }) => totals.valid > 0)
     .toSorted((a, b) => Number(b.totals.total - a.totals.total))
     .slice(0, TOP_EXPORTS)
-    .map(({ first, totals }, i) => {
-      const { physicalDeviceOrdinal, executableId, exportOrdinal } = first;
-      const fit = profile.clockFit(physicalDeviceOrdinal);
+    .map((group, i) => {
+      const { first, totals } = group;
+      const fit = profile.clockFit(first.physicalDeviceOrdinal);
       return {
-        type: 'explain_top_export',
-        rank: i + 1,
-        ...{ physical_device_ordinal: physicalDeviceOrdinal, executable_id: executableId },
-        ...{ export_ordinal: exportOrdinal, key: keyOf(profile, first) },
-        ...{ dispatches: totals.count, valid: totals.valid, invalid: totals.invalid },
-        ...{ total_ticks: totals.total, max_ticks: totals.max, clock_fit_available: fit !== undefined },
+        ...exportCells(profile, group, i),
+        ...{ total_ticks: totals.total, max_ticks: totals.max },
+        ...{ timing_source: 'device_dispatch_event', duration_ns_available: fit !== undefined },
         total_ns: fit?.durationNs(totals.total) ?? 0n,
         avg_ns: rounded(totals.mean * (fit?.nsPerTick ?? 0)),
         max_ns: fit?.durationNs(totals.max) ?? 0n,
+        ...{ total_tile_count: 0n, total_tile_duration_sum_ns: 0n },
       };
     });
+}
+
+function topHostExports(profile: Profile, matched: readonly HostExecutionRecord[]): ReportRow[] {
+  return groupDispatches(HOST_DISPATCHES, matched, kernelKey)
+    .filter(({ totals }) => totals.valid > 0)
+    .toSorted((a, b) => Number(b.totals.total - a.totals.total))
+    .slice(0, TOP_EXPORTS)
+    .map((group, i) => {
+      const { totals, tileCount, tileDurationNs } = group;
+      return {
+        ...exportCells(profile, group, i),
+        ...{ total_ticks: 0n, max_ticks: 0n },
+        ...{ timing_source: 'host_execution_event', duration_ns_available: true },
+        ...{ total_ns: totals.total, avg_ns: rounded(totals.mean), max_ns: totals.max },
+        ...{ total_tile_count: tileCount, total_tile_duration_sum_ns: tileDurationNs },
+      };
+    });
+}
+
+function exportCells(
+  profile: Profile,
+  { first, totals }: DispatchGroup<PlacedDispatch | HostExecutionRecord>,
+  place: number,
+) {
+  const { physicalDeviceOrdinal, executableId, exportOrdinal } = first;
+  return {
+    type: 'explain_top_export',
+    rank: place + 1,
+    ...{ physical_device_ordinal: physicalDeviceOrdinal, executable_id: executableId },
+    ...{ export_ordinal: exportOrdinal, key: keyOf(profile, first) },
+    ...{ dispatches: totals.count, valid: totals.valid, invalid: totals.invalid },
+  };
 }
 
 function topDispatches(profile: Profile, valid: readonly PlacedDispatch[]): ReportRow[] {
@@ -189,16 +246,36 @@ function topDispatches(profile: Profile, valid: readonly PlacedDispatch[]): Repo
     .toSorted((a, b) => Number(durationOf(b) - durationOf(a)))
     .slice(0, TOP_DISPATCHES)
     .map((each, i) => {
-      const { eventId, submissionId, physicalDeviceOrdinal, queueOrdinal, streamId } = each;
-      const fit = profile.clockFit(physicalDeviceOrdinal);
+      const fit = profile.clockFit(each.physicalDeviceOrdinal);
       return {
-        ...{ type: 'explain_top_dispatch', rank: i + 1, event_id: eventId, submission_id: submissionId },
-        ...{ physical_device_ordinal: physicalDeviceOrdinal, queue_ordinal: queueOrdinal, stream_id: streamId },
-        ...{ key: keyOf(profile, each), duration_ticks: durationOf(each), clock_fit_available: fit !== undefined },
-        duration_ns: fit?.durationNs(durationOf(each)) ?? 0n,
+        ...dispatchCells(each, i),
+        ...{ key: keyOf(profile, each), timing_source: 'device_dispatch_event', duration_ticks: durationOf(each) },
+        ...{ duration_ns_available: fit !== undefined, duration_ns: fit?.durationNs(durationOf(each)) ?? 0n },
+        ...{ tile_count: 0n, tile_duration_sum_ns: 0n },
       };
     });
 }
+
+function topHostDispatches(profile: Profile, matched: readonly HostExecutionRecord[]): ReportRow[] {
+  const durationNsOf = ({ startHostTimeNs, endHostTimeNs }: HostExecutionRecord) => endHostTimeNs - startHostTimeNs;
+  return matched
+    .filter(({ startHostTimeNs, endHostTimeNs }) => isValidHostTime(startHostTimeNs, endHostTimeNs))
+    .toSorted((a, b) => Number(durationNsOf(b) - durationNsOf(a)))
+    .slice(0, TOP_DISPATCHES)
+    .map((each, i) => ({
+      ...dispatchCells(each, i),
+      ...{ command_buffer_id: each.commandBufferId, command_index: each.commandIndex },
+      ...{ key: keyOf(profile, each), timing_source: 'host_execution_event', duration_ticks: 0n },
+      ...{ duration_ns_available: true, duration_ns: durationNsOf(each) },
+      ...{ tile_count: each.tileCount, tile_duration_sum_ns: each.tileDurationSumNs },
+    }));
+}
+
+const dispatchCells = (each: PlacedDispatch | HostExecutionRecord, place: number) => ({
+  ...{ type: 'explain_top_dispatch', rank: place + 1, event_id: each.eventId, submission_id: each.submissionId },
+  physical_device_ordinal: each.physicalDeviceOrdinal,
+  ...{ queue_ordinal: each.queueOrdinal, stream_id: each.streamId },
+});
 
 type Operation = RecordOf<typeof QUEUE_EVENTS>;
 
@@ -247,14 +324,30 @@ function hints(summary: ReportRow, memory: readonly ReportRow[]): Hint[] {
       'the file has records of a newer version, which are not among these rows',
     ],
     has('truncated_chunks') && ['error', 'format', 'records were dropped: sums are too small'],
+    has('non_ok_session_end_records') && [
+      'error',
+      'session',
+      `${summary['non_ok_session_end_records']} sessions failed, the first one with ${summary['first_non_ok_status']}`,
+    ],
     has('invalid_dispatches') && ['warning', 'dispatch', 'dispatches without a begin or an end are in no sum of times'],
+    has('invalid_host_dispatches') && [
+      'warning',
+      'dispatch',
+      'kernels of the host without a begin or an end are in no sum of times',
+    ],
     !has('queue_events') && ['info', 'queue', 'there are no queue-events: gaps between dispatches are not explained'],
     memory.some((device) => Number(device['pool_waits']) > 0) && [
       'warning',
       'memory',
       'operations waited for memory of a pool',
     ],
-    !has('valid_dispatches') && ['info', 'dispatch', 'there are no times of kernels: record dispatch-events'],
+    !has('valid_dispatches') && [
+      'info',
+      'dispatch',
+      has('valid_host_dispatches')
+        ? 'there are no times of kernels of a device: the longest ones are those that the host ran'
+        : 'there are no times of kernels: record dispatch-events',
+    ],
   ];
   return found.filter((hint) => hint !== false);
 }

@@ -271,6 +271,31 @@ export function* interchangeRows(profile: Profile): Generator<Cells> {
   }
 }
 
+/** Keys of exports by what IREE calls them since May 2026. */
+const FUNCTION_KEYS: Readonly<Record<string, string>> = {
+  export_ordinal: 'function_ordinal',
+  export_count: 'function_count',
+  pipeline_hash_present: 'function_hash_present',
+  pipeline_hash: 'function_hash',
+};
+
+/**
+ * Rows for renderers of before and after May 2026, when exports became functions while the schema kept its
+ * number: numbers of exports stand there by both names, and exports are rows of two types.
+ */
+export function* withFunctionNames(rows: Iterable<Cells>): Generator<Cells> {
+  for (const row of rows) {
+    const renamed = Object.entries(row).map<readonly [string, ReportCell]>(([key, cell]) => [
+      FUNCTION_KEYS[key] ?? key,
+      cell,
+    ]);
+    if (row['record_type'] === 'executable_export') {
+      yield row;
+      yield { ...Object.fromEntries(renamed), record_type: 'executable_function' };
+    } else yield { ...row, ...Object.fromEntries(renamed.filter(([key]) => !(key in row))) };
+  }
+}
+
 function* partRows(profile: Profile, part: BundleRecord): Generator<ReportRow> {
   const { type, contentType, isTruncated, droppedCount, sessionStatus } = part;
   const diagnostic = (severity: string, category: string, message: string): ReportRow => ({

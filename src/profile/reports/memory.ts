@@ -32,7 +32,7 @@ export function memoryRows(profile: Profile, { glob, id }: ReportFilter): Report
   const chosen = located.filter(([event]) => isChosen(event));
   const totals = new MemoryTotals();
   for (const [event] of chosen) totals.add(event);
-  const { truncatedChunks, droppedRecords } = profile.losses;
+  const { truncatedChunks, droppedRecords } = profile.losses(MEMORY_EVENT_RECORDS);
   const allocations = [...totals.allocations.values()];
   const deviceEvents = new Map(profile.all(QUEUE_DEVICE_EVENTS).map((event) => [deviceEventKey(event), event]));
   const summary: ReportRow = {

@@ -85,7 +85,7 @@ export function queueRows(profile: Profile, filter: ReportFilter): ReportRow[] {
   const events = profile.all(QUEUE_EVENTS).filter(isChosen);
   const deviceEvents = profile.all(QUEUE_DEVICE_EVENTS).filter(isChosen);
   const hostEvents = profile.all(HOST_EXECUTION_EVENTS).filter(isChosen);
-  const { truncatedChunks, droppedRecords } = profile.losses;
+  const { truncatedChunks, droppedRecords } = profile.losses(QUEUE_EVENTS, QUEUE_DEVICE_EVENTS, HOST_EXECUTION_EVENTS);
   const summary: ReportRow = {
     type: 'queue_summary',
     filter: glob,

@@ -208,7 +208,7 @@ const eventNameOf = ({ type, key }: Aggregate): string | undefined => {
 
 export function statisticsRows(profile: Profile): ReportRow[] {
   const rows = aggregate(profile);
-  const { droppedRecords } = profile.losses;
+  const { droppedRecords } = profile.losses();
   return [
     { type: 'statistics_summary', row_count: rows.length, dropped_record_count: droppedRecords },
     ...rows.map((row) => statisticsRow(profile, row)),
@@ -300,7 +300,7 @@ function lineHead(profile: Profile, row: Aggregate): string | undefined {
 /** As IREE prints it (iree_hal_profile_statistics_sink_fprint). */
 export function statisticsText(profile: Profile): string {
   const rows = aggregate(profile);
-  const { droppedRecords } = profile.losses;
+  const { droppedRecords } = profile.losses();
   const lines = ['', 'IREE HAL device statistics:'];
   if (rows.length === 0 && droppedRecords === 0n) lines.push('  no profiling records captured');
   else lines.push(`  aggregate_rows=${rows.length}`);

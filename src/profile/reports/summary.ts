@@ -2,10 +2,12 @@
 import type { RecordLayout } from '../format/record-layout.ts';
 import {
   CLOCK_CORRELATIONS,
+  CLOCK_FLAG,
   COMMAND_REGION_EVENTS,
   DEVICE_METRIC_SAMPLES,
   DISPATCH_EVENTS,
   EXECUTABLE_CODE_OBJECTS,
+  EXECUTABLE_EXPORTS,
   EXECUTABLE_FUNCTIONS,
   EXECUTABLE_TRACES,
   HOST_EXECUTION_EVENTS,
@@ -30,7 +32,7 @@ export function summaryRows(profile: Profile): ReportRow[] {
   const ofType = (type: string | undefined) => parts.filter((part) => part.type === type);
   const ends = ofType('session-end');
   const failed = ends.filter(({ sessionStatus }) => sessionStatus !== 0);
-  const { truncatedChunks, droppedRecords } = profile.losses;
+  const { truncatedChunks, droppedRecords } = profile.losses();
   const summary: ReportRow = {
     type: 'summary',
     file_records: parts.length,
@@ -62,9 +64,10 @@ export function summaryRows(profile: Profile): ReportRow[] {
 function chunkCells(profile: Profile): Record<string, ReportCell> {
   const cells: Record<string, ReportCell> = {};
   for (const layout of RECORD_LAYOUTS.values()) {
-    // Since they are called functions, exports come twice.
+    // Exports come twice, or by the name of today alone.
     if (layout === EXECUTABLE_FUNCTIONS) continue;
-    const { chunks, records } = profile.count(layout);
+    const isRenamed = layout === EXECUTABLE_EXPORTS && profile.count(layout).chunks === 0;
+    const { chunks, records } = profile.count(isRenamed ? EXECUTABLE_FUNCTIONS : layout);
     cells[`${layout.rowType}_chunks`] = chunks;
     if (!CHUNKS_ONLY.has(layout.contentType)) cells[`${layout.rowType}_records`] = records;
     Object.assign(cells, moreCells(profile, layout));
@@ -126,6 +129,8 @@ function deviceRow(profile: Profile, ordinal: number): ReportRow {
     queue_records: profile.queues.filter(isIts).length,
     queues: devices.at(-1)?.queueCount ?? 0,
     clock_samples: clocks.length,
+    invalid_clock_alignment_samples: clocks.filter(({ flags }) => (flags & CLOCK_FLAG.deviceTickUnaligned) !== 0)
+      .length,
     clock_fit_available: fit !== undefined,
     ns_per_tick: rounded(fit?.nsPerTick ?? 0, 9),
     tick_frequency_hz: rounded(fit?.ticksPerSecond ?? 0),
