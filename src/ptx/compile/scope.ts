@@ -103,6 +103,7 @@ export class Scope {
   }
 
   #inRange(name: string): NamePlace | undefined {
+    if (this.#ranges.size === 0) return undefined;
     const [, stem, digits] = /^(.*?)(0|[1-9][0-9]*)$/.exec(name) ?? [];
     if (stem === undefined || digits === undefined) return undefined;
     const split = this.#rangeOf(name, stem.length);

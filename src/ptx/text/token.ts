@@ -16,15 +16,23 @@ export interface Token {
 }
 
 const SPACE = /(?:[ \t\r\n\f\v\0]+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
+/** With the characters that one may begin with. */
 const WORDS = [
-  ['float', /0[fF][0-9a-fA-F]{8}(?![0-9a-zA-Z_$])|0[dD][0-9a-fA-F]{16}(?![0-9a-zA-Z_$])/y],
-  ['float', /[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+/y],
-  ['integer', /0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?/y],
-  ['word', /[a-zA-Z][a-zA-Z0-9_$]*|[_$][a-zA-Z0-9_$]*|%[a-zA-Z0-9_$]+/y],
-  ['dotted', /\.[a-zA-Z0-9_$]+(?:::[a-zA-Z0-9_]+)*/y],
-  ['string', /"(?:[^"\\\n]|\\.)*"/y],
-  ['punctuation', /<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%!~&|^?:;,(){}[\]<>=@#]/y],
+  ['float', /[0-9]/, /0[fF][0-9a-fA-F]{8}(?![0-9a-zA-Z_$])|0[dD][0-9a-fA-F]{16}(?![0-9a-zA-Z_$])/y],
+  ['float', /[0-9]/, /[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+/y],
+  ['integer', /[0-9]/, /0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[0-7]*U?|[1-9][0-9]*U?/y],
+  ['word', /[a-zA-Z_$%]/, /[a-zA-Z][a-zA-Z0-9_$]*|[_$][a-zA-Z0-9_$]*|%[a-zA-Z0-9_$]+/y],
+  ['dotted', /\./, /\.[a-zA-Z0-9_$]+(?:::[a-zA-Z0-9_]+)*/y],
+  ['string', /"/, /"(?:[^"\\\n]|\\.)*"/y],
+  ['punctuation', /[^a-zA-Z0-9_$."]/, /<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%!~&|^?:;,(){}[\]<>=@#]/y],
 ] as const;
+/** By the first character, so that few are tried for each word of long texts. */
+const WORDS_BY_START = Array.from({ length: 128 }, (_, code) =>
+  WORDS.filter(([, start]) => start.test(String.fromCharCode(code))),
+);
+/** What no space and no comment begins with stands above it, but for this. */
+const SPACE_CODE = 0x20;
+const SLASH_CODE = 0x2f;
 
 /** The words of a text, one after the other; an `end` follows the last one again and again. */
 export class TokenStream {
@@ -68,14 +76,21 @@ export class TokenStream {
     throw this.source.error(offset, what);
   }
 
+  #behindSpace(): number {
+    const { text } = this.source;
+    const code = text.charCodeAt(this.#offset);
+    if (code > SPACE_CODE && code !== SLASH_CODE) return this.#offset;
+    SPACE.lastIndex = this.#offset;
+    return this.#offset + SPACE.exec(text)![0].length;
+  }
+
   #read(): Token {
     const { text } = this.source;
-    SPACE.lastIndex = this.#offset;
-    const offset = this.#offset + SPACE.exec(text)![0].length;
+    const offset = this.#behindSpace();
     this.#offset = offset;
     if (offset >= text.length) return { kind: 'end', text: '', offset: text.length };
     if (text.startsWith('/*', offset)) throw this.source.error(offset, 'a comment without an end');
-    for (const [kind, pattern] of WORDS) {
+    for (const [kind, , pattern] of WORDS_BY_START[text.charCodeAt(offset)] ?? []) {
       pattern.lastIndex = offset;
       const match = pattern.exec(text);
       if (!match) continue;
