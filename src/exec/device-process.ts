@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../base/errors.ts';
+import type { AdvanceResult } from '../device/device.ts';
 import { addStatistics, type DispatchStatistics, NO_STATISTICS } from '../device/statistics.ts';
 import type { SharedAllocation } from './attached-memory.ts';
 import { RequestReader } from './messages.ts';
@@ -175,7 +176,7 @@ export class DeviceProcess implements AsyncDisposable {
   }
 
   /** Work without a look at the sockets, as long as there is some, or was just now. */
-  #turn(): 'idle' | 'running' | 'waiting' {
+  #turn(): AdvanceResult {
     const begunMs = performance.now();
     let activeMs = Number.NEGATIVE_INFINITY;
     for (;;) {
@@ -200,10 +201,13 @@ export class DeviceProcess implements AsyncDisposable {
     return hasWork || this.#isWoken;
   }
 
-  #advance(): 'idle' | 'running' | 'waiting' {
-    const results = [...this.#sessions.keys()].map((session) => this.#guard(session, () => session.advance(SLICE_MS)));
-    if (results.includes('running')) return 'running';
-    return results.includes('waiting') ? 'waiting' : 'idle';
+  #advance(): AdvanceResult {
+    let result: AdvanceResult = 'idle';
+    for (const session of this.#sessions.keys()) {
+      const own = this.#guard(session, () => session.advance(SLICE_MS));
+      if (own === 'running' || (own === 'waiting' && result === 'idle')) result = own;
+    }
+    return result;
   }
 
   /** Ends all applications that are left. */

@@ -144,14 +144,19 @@ export function launchOf(
   };
 }
 
+const isSize = (size: number): boolean => Number.isInteger(size) && size >= 1 && size <= MAX_GRID_SIZE;
+
 /** Throws USAGE for a grid that the emulator could not count or a workgroup that it could not place. */
 function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridSize }: KernelLaunch): void {
-  const isWhole = (size: number): boolean => Number.isInteger(size) && size >= 1 && size <= MAX_GRID_SIZE;
-  const workItems = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
-  const groups = (d: 0 | 1 | 2): number => Math.ceil(gridSize[d] / workgroupSize[d]);
-  const isCounted = Number.isSafeInteger(groups(0) * groups(1) * groups(2));
-  const isPlaced = workItems <= properties.maxWorkgroupSize;
-  if (isCounted && isPlaced && workgroupSize.every(isWhole) && gridSize.every(isWhole)) return;
+  let areWhole = true;
+  let [workItems, groups] = [1, 1];
+  for (let d = 0; d < 3; d++) {
+    const [size, gridItems] = [workgroupSize[d]!, gridSize[d]!];
+    areWhole &&= isSize(size) && isSize(gridItems);
+    workItems *= size;
+    groups *= Math.ceil(gridItems / size);
+  }
+  if (areWhole && workItems <= properties.maxWorkgroupSize && Number.isSafeInteger(groups)) return;
   const what = `a grid of ${gridSize.join(' x ')} work-items in workgroups of ${workgroupSize.join(' x ')}`;
   throw new WavewrightError(
     'USAGE',

@@ -237,9 +237,8 @@ export class PacketProcessor implements PacketConsumer {
   #finish({ packet, kernel, resident, dispatch, index: packetIndex, completionSignal }: StartedPacket): void {
     if (dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
     const { gridSize = NO_EXTENT, workgroupSize = NO_EXTENT, groupSegmentSizeBytes: ldsSizeBytes = 0 } = packet ?? {};
-    this.#listener.onPacket?.({
-      ...{ packetIndex, completionSignal, dispatch, kernel, resident, gridSize, workgroupSize, ldsSizeBytes },
-    });
+    const of = { packetIndex, completionSignal, dispatch, kernel, resident, gridSize, workgroupSize, ldsSizeBytes };
+    this.#listener.onPacket?.(of);
   }
 
   #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {
@@ -296,11 +295,19 @@ export class PacketProcessor implements PacketConsumer {
       const { completionSignal } = packet;
       this.#expectCompletion(completionSignal);
       const kernel = this.#agent.kernels.get(packet.kernelObject);
-      const dispatch = this.#dispatch(packet, kernel, slot);
       const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
+      const dispatch = this.#dispatch(packet, kernel, privateSizeBytes, slot);
       const name = kernel && kernelName(kernel);
-      const of = { kernel: name, resident: kernel, privateSizeBytes };
-      return { index, completionSignal, dispatch, packet, ...of, complete: false };
+      return {
+        index,
+        completionSignal,
+        dispatch,
+        packet,
+        kernel: name,
+        resident: kernel,
+        privateSizeBytes,
+        complete: false,
+      };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
       const { dependencies, completionSignal } = decodeBarrier(ring, at);
@@ -327,7 +334,12 @@ export class PacketProcessor implements PacketConsumer {
     if (signal !== 0n) guestSignalWords(this.#memory, signal, 'write');
   }
 
-  #dispatch(packet: KernelDispatchPacket<GuestAddress>, kernel: ResidentKernel | undefined, slot: number): Dispatch {
+  #dispatch(
+    packet: KernelDispatchPacket<GuestAddress>,
+    kernel: ResidentKernel | undefined,
+    privateSegmentSizeBytes: number,
+    slot: number,
+  ): Dispatch {
     const { properties } = this.#device;
     const { dimensions, groupSegmentSizeBytes, kernelObject } = packet;
     if (dimensions === 0) {
@@ -348,7 +360,6 @@ export class PacketProcessor implements PacketConsumer {
       const what = `no kernel descriptor at ${hex(kernelObject)}`;
       throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a 64-byte aligned one that the GPU may read`);
     }
-    const privateSegmentSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
     const sizes = { groupSegmentSizeBytes, privateSegmentSizeBytes };
     withinDevice(() => checkLaunchSizes(this.#device, kernel, sizes));
     if (kernel?.maxWorkgroupSize !== undefined && workItems > kernel.maxWorkgroupSize) {
