@@ -19,6 +19,7 @@ const CASES: readonly Misaligned[] = [
   { access: 'st.global.u64 [%rd9+8], %rd9;', bytes: 8, what: /misaligned write of address 0x7f/ },
   { access: 'ld.u16 %rs5, [%rd9];', bytes: 2, what: /misaligned read of address 0x7f/ },
   { access: 'atom.global.add.u32 %r5, [%rd9], 1;', bytes: 4, what: /misaligned atomic of address 0x7f/ },
+  { access: 'red.global.add.v2.f32 [%rd9], {%f1, %f2};', bytes: 8, what: /misaligned atomic of address 0x7f/ },
   { access: 'st.shared.u32 [%r9], %r9;', bytes: 4, what: /misaligned write at LDS offset 0x/ },
   { access: 'ld.shared.v2.u32 {%r5, %r6}, [%r9];', bytes: 8, what: /misaligned read at LDS offset 0x/ },
   { access: 'atom.shared.add.u32 %r5, [%r9+4], 1;', bytes: 4, what: /misaligned atomic at LDS offset 0x/ },

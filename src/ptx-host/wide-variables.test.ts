@@ -51,7 +51,7 @@ test('variables of 128 bits in every space are aligned to 16 bytes and hold two 
   );
 });
 
-test('hints change nothing about 128 bits', async () => {
+test('hints and what is said of devices change nothing', async () => {
   const found = await outcomesOf(
     `
     .reg .b128 %q<3>;
@@ -69,6 +69,8 @@ test('hints change nothing about 128 bits', async () => {
     mad.lo.u64 %rd6, %rd6, 10, %rd7;
     mad.lo.u64 %rd8, %rd8, 10, %rd9;
     mad.lo.u64 %rd6, %rd6, 10000, %rd8;
+    st.mmio.relaxed.sys.global.u64 [%out], %rd6;
+    ld.mmio.relaxed.sys.u64 %rd6, [%out];
     st.global.u64 [%out], %rd6;`,
     { threads: 64, declarations: '.global .b128 room[64];' },
   );

@@ -1,6 +1,6 @@
 /** Instructions of the text as instructions of the machine. */
 import { PLACES, WAITS } from '../machine/places.ts';
-import { bitsOf, type PtxType } from '../machine/types.ts';
+import { bitsOf, type PtxType, sizeOf } from '../machine/types.ts';
 import { countOf, type OperandRule, typeOf, vectorOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
 import { formInSpace, formOf } from '../rows/table.ts';
@@ -305,6 +305,26 @@ const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
       }
     }
     return [...code, ...copies];
+  },
+  // Each element is an atomic of its own. A result may stand where the address or a later value was.
+  pairs: (context, operands) => {
+    const { form, scope, instruction } = context.scoped;
+    const { offset } = instruction;
+    const { vec, type } = form.modifiers as { vec: string; type: PtxType }; // reason: rows of vectors have both
+    const count = Number(vec.slice(1));
+    const isFetching = form.row.operands[0]!.kind === 'write';
+    const results = operands.slice(0, isFetching ? count : 0);
+    const [base, place, ...values] = operands.slice(results.length);
+    const pair = formOf(form.opcode.replace(`.${vec}`, '.v2').replace('.L2::cache_hint', ''))!;
+    const found = results.map(() => scope.temporary('b32').register);
+    const at = (first: number): LirOperand =>
+      constant((place as { value: bigint }).value + BigInt(first * sizeOf(type))); // reason: an address is a base and a number
+    const code: Lir[] = [];
+    for (let i = 0; i < count; i += 2) {
+      code.push(machine(context, pair, [...found.slice(i, i + 2), base!, at(i), ...values.slice(i, i + 2)]));
+    }
+    const { guard } = context;
+    return [...code, ...found.map((register, i) => lir('mov.b32', [results[i]!, register], offset, { guard }))];
   },
   // A result may stand where the address was.
   tile: ({ scoped }, operands) => {

@@ -136,7 +136,7 @@ function moveDouble(b: PtxBuilder): void {
 }
 
 /** Other threads and the host see accesses in the order of the program where one orders. */
-const ORDERING = new Set(['acquire', 'release', 'acq_rel', 'volatile', 'mmio', 'relaxed']);
+const ORDERING = new Set(['acquire', 'release', 'acq_rel', 'volatile', 'relaxed']);
 const isOrdered = (b: PtxBuilder): boolean => ORDERING.has(b.modifiers['order'] ?? '');
 const fenceAfter = (b: PtxBuilder): void => {
   if (isOrdered(b)) b.fence();
@@ -243,7 +243,8 @@ function update(b: PtxBuilder, first: number, element = 0): Value {
       ? updateHalf(b, { space, address: own }, operands, apply)
       : b.atomic(space, own, operands, (c, ...values) => apply(c, values[0]!, values[1]!, values[2]!, type), {
           predicate: b.guard,
-          alignmentBytes: sizeOf(type),
+          // All of a vector is accessed at once, though each element is an atomic of its own.
+          alignmentBytes: sizeOf(type) * (element === 0 ? elementsOf(b) : 1),
         });
   fenceAfter(b);
   return old;
@@ -322,10 +323,10 @@ const PRIORITIES = '.first=@evict2.second=@evict2?.b64';
 // biome-ignore format: one row per line, as the tables of the manual
 const ROWS: readonly PtxRow[] = [
   ...HINTS.flatMap(({ words, operands }) => [
-    ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load, { looks: 'ordered' }),
-    ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
-    ptxRow('ld', `${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}.b128`, `=b64*x2 []${operands}`, loadDouble, { looks: 'ordered' }),
-    ptxRow('st', `${CONTEXT}.space=@space?${PLAIN}${words}.b128`, `[] b64*x2${operands}`, storeDouble),
+    ptxRow('ld', `.mmio?${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}${TYPES}`, `=type*vec []${operands}`, load, { looks: 'ordered' }),
+    ptxRow('st', `.mmio?${CONTEXT}.space=@space?${PLAIN}${words}${TYPES}`, `[] type*vec${operands}`, store),
+    ptxRow('ld', `.mmio?${CONTEXT}.space=@space?.nc?${PLAIN}${words}${SIZES}.b128`, `=b64*x2 []${operands}`, loadDouble, { looks: 'ordered' }),
+    ptxRow('st', `.mmio?${CONTEXT}.space=@space?${PLAIN}${words}.b128`, `[] b64*x2${operands}`, storeDouble),
   ]),
   ptxRow('mov', '.b128', '=b64*x2 b64*x2', moveDouble),
   ptxRow('ldu', `.space=global?${TYPES}`, '=type*vec []', load),
@@ -368,8 +369,13 @@ const OPERATIONS = [
   '.op=min|max.type=u32|s32|u64|s64',
   `.op=add.noftz.type=${HALVES}`,
 ];
-/** Longer ones have more operands than an instruction of the machine. */
 const VECTORS = ['.op=add.vec=v2.type=f32', `.op=add|min|max.noftz.vec=v2.type=${HALVES}`];
+/** They have more operands than an instruction of the machine. */
+const LONG_VECTORS = [
+  '.op=add.vec=v4.type=f32',
+  `.op=add|min|max.noftz.vec=v4.type=${HALVES}`,
+  '.op=add|min|max.noftz.vec=v8.type=f16|bf16',
+];
 const ATOMIC = { className: 'atomic' } as const;
 const FETCHING = { ...ATOMIC, looks: 'always' } as const;
 
@@ -383,10 +389,13 @@ const ATOMIC_ROWS: readonly PtxRow[] = [
       ptxRow('atom', `${PLACE}${hinted(operation, words)}`, `=type [] type${operands}`, atomic, FETCHING),
       ptxRow('red', `${PLACE}${hinted(operation, words)}`, `[] type${operands}`, reduce, ATOMIC),
     ]),
-    ...VECTORS.flatMap((operation) => [
-      ptxRow('atom', `${GLOBAL}${hinted(operation, words)}`, `=type*vec [] type*vec${operands}`, atomic, FETCHING),
-      ptxRow('red', `${GLOBAL}${hinted(operation, words)}`, `[] type*vec${operands}`, reduce, ATOMIC),
-    ]),
+    ...[...VECTORS, ...LONG_VECTORS].flatMap((operation) => {
+      const flags = LONG_VECTORS.includes(operation) ? ({ expansion: 'pairs' } as const) : {};
+      return [
+        ptxRow('atom', `${GLOBAL}${hinted(operation, words)}`, `=type*vec [] type*vec${operands}`, atomic, { ...FETCHING, ...flags }),
+        ptxRow('red', `${GLOBAL}${hinted(operation, words)}`, `[] type*vec${operands}`, reduce, { ...ATOMIC, ...flags }),
+      ];
+    }),
     ptxRow('atom', `${PLACE}.op=exch${words}.type=b32|b64`, `=type [] type${operands}`, atomic, FETCHING),
     ptxRow('atom', `${PLACE}.op=cas${words}.type=b16|b32|b64`, `=type [] type type${operands}`, atomic, FETCHING),
   ]),

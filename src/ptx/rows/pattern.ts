@@ -23,7 +23,7 @@ const LISTS: Readonly<Record<string, string>> = {
   ordered: 'eq|ne|lt|le|gt|ge',
   orderedUnsigned: 'eq|ne|lt|le|gt|ge|lo|ls|hi|hs',
   orderedFloat: 'eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan',
-  order: 'weak|relaxed|acquire|release|acq_rel|volatile|mmio',
+  order: 'weak|relaxed|acquire|release|acq_rel|volatile',
   scope: 'cta|cluster|gpu|sys',
   evict: 'L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate',
   evict2: 'L2::evict_normal|L2::evict_unchanged|L2::evict_first|L2::evict_last',

@@ -37,6 +37,7 @@ export type Expansion =
   | 'stackrestore'
   | 'copy'
   | 'product'
+  | 'pairs'
   | 'tile';
 
 /** What lanes have to come to together, in whatever activations. */
