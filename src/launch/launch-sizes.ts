@@ -30,21 +30,22 @@ export function checkLaunchSizes(
   { groupSegmentSizeBytes, privateSegmentSizeBytes, kernargSizeBytes = 0 }: LaunchSizes,
 ): void {
   const { ldsSizeBytes, maxPrivateSizeBytes } = properties;
-  const refuse = (what: string, limit: string): never => {
-    const name = kernel === undefined ? 'the kernel' : `kernel '${kernelName(kernel)}'`;
-    throw new WavewrightError('LIMIT_EXCEEDED', `${name} asks for ${what}, ${limit}`);
-  };
   // NaN is refused with what is too large.
   if (!(groupSegmentSizeBytes <= ldsSizeBytes)) {
     const own = kernel?.groupSegmentSizeBytes;
     const parts = own === undefined ? '' : ` (${own} of its own, ${groupSegmentSizeBytes - own} with the launch)`;
-    refuse(`${groupSegmentSizeBytes} bytes of group memory${parts}`, `${deviceName} has ${ldsSizeBytes}`);
+    refuse(kernel, `${groupSegmentSizeBytes} bytes of group memory${parts}`, `${deviceName} has ${ldsSizeBytes}`);
   }
   if (!(privateSegmentSizeBytes <= maxPrivateSizeBytes)) {
     const what = `${privateSegmentSizeBytes} bytes of private memory for each work-item`;
-    refuse(what, `${deviceName} has at most ${maxPrivateSizeBytes}`);
+    refuse(kernel, what, `${deviceName} has at most ${maxPrivateSizeBytes}`);
   }
   if (!(kernargSizeBytes <= LIMITS.kernargBytes)) {
-    refuse(`${kernargSizeBytes} bytes of arguments`, `at most ${LIMITS.kernargBytes} are supported`);
+    refuse(kernel, `${kernargSizeBytes} bytes of arguments`, `at most ${LIMITS.kernargBytes} are supported`);
   }
+}
+
+function refuse(kernel: SizedKernel | undefined, what: string, limit: string): never {
+  const name = kernel === undefined ? 'the kernel' : `kernel '${kernelName(kernel)}'`;
+  throw new WavewrightError('LIMIT_EXCEEDED', `${name} asks for ${what}, ${limit}`);
 }

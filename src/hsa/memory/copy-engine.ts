@@ -150,6 +150,7 @@ export class CopyEngine {
 
   /** Runs what may start; returns whether anything did. */
   process(): boolean {
+    if (this.isIdle) return false;
     let moved = false;
     for (const copy of [...this.#pending]) {
       try {

@@ -96,8 +96,11 @@ export class Runtime implements Progress, Disposable {
   readonly #allocations: Allocations;
   /** System time, in nanoseconds, when the clock of an agent's device stood at 0. */
   readonly #clockStarts = new Map<Agent, bigint>();
-  /** The queues in the order in which the runtime looks at them; sorted when a priority changes. */
-  #queues = new Set<Queue>();
+  /**
+   * The queues in the order in which the runtime looks at them; sorted when a priority changes. Replaced by
+   * another list, as handlers make and destroy queues while it is gone through.
+   */
+  #queues: readonly Queue[] = [];
   readonly #handlers = new Set<SystemEventHandler>();
   readonly #executables = new Set<Executable>();
   readonly #copies: CopyEngine;
@@ -253,16 +256,18 @@ export class Runtime implements Progress, Disposable {
       id: this.#queueCount++,
       runtime: this,
       onError: (_, error) => onError(error),
-      onDispose: (disposed) => this.#queues.delete(disposed),
+      onDispose: (disposed) => {
+        this.#queues = this.#queues.filter((each) => each !== disposed);
+      },
       onPriority: () => {
         const rank = ({ priority }: Queue) => QUEUE_PRIORITIES.indexOf(priority);
-        this.#queues = new Set([...this.#queues].toSorted((a, b) => rank(b) - rank(a)));
+        this.#queues = this.#queues.toSorted((a, b) => rank(b) - rank(a));
       },
     };
   }
 
   #add<Q extends Queue>(queue: Q): Q {
-    this.#queues.add(queue);
+    this.#queues = [...this.#queues, queue];
     return queue;
   }
 
@@ -459,7 +464,7 @@ export class Runtime implements Progress, Disposable {
   [Symbol.dispose](): void {
     if (!this.lifetime.release()) return;
     // What runs ends before its code goes.
-    for (const queue of [...this.#queues]) queue[Symbol.dispose]();
+    for (const queue of this.#queues) queue[Symbol.dispose]();
     for (const executable of [...this.#executables]) executable[Symbol.dispose]();
     for (const pages of this.#signals.values()) pages.free();
     this.ipc.releaseAll();

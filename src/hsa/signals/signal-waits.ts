@@ -116,6 +116,8 @@ export class SignalHandlers {
 
   /** Calls what is due; returns whether any handler ran. */
   process(): boolean {
+    // Asked for each packet, and most programs have none.
+    if (this.#watched.size === 0) return false;
     let moved = false;
     for (const entry of [...this.#watched]) {
       const { signal, condition, value } = entry.wait;

@@ -31,21 +31,23 @@ export function writeInitialRegisters(
 ): void {
   const { words, view } = state;
   const sgpr = wave >> 2;
-  launch.userSgprs.forEach((value, i) => {
-    words[sgpr + i] = value;
-  });
-  const scratch = memory.address(privateBase);
+  const { userSgprs, workgroupIdSgprs } = launch;
+  for (let i = 0; i < userSgprs.length; i++) words[sgpr + i] = userSgprs[i]!;
   if (launch.scratchDescriptorSgpr !== undefined) {
+    const scratch = memory.address(privateBase);
     const at = sgpr + launch.scratchDescriptorSgpr;
     words[at] = Number(BigInt.asIntN(32, scratch));
     words[at + 1] = Number((scratch >> 32n) & 0xffffn) | SCRATCH_WORD1_SWIZZLE;
     words[at + 2] = launch.privateSizeBytes * launch.waveSize;
     words[at + 3] = scratchWord3(target, launch.waveSize);
   }
-  if (launch.flatScratchSgpr !== undefined) view.setBigUint64((sgpr + launch.flatScratchSgpr) * 4, scratch, true);
-  launch.workgroupIdSgprs.forEach((register, d) => {
+  if (launch.flatScratchSgpr !== undefined) {
+    view.setBigUint64((sgpr + launch.flatScratchSgpr) * 4, memory.address(privateBase), true);
+  }
+  for (let d = 0; d < 3; d++) {
+    const register = workgroupIdSgprs[d];
     if (register !== undefined) words[sgpr + register] = workgroup[d]!;
-  });
+  }
   if (launch.packedWorkgroupIdSgpr !== undefined) {
     words[sgpr + launch.packedWorkgroupIdSgpr] = workgroup[1] | (workgroup[2] << 16);
   }
