@@ -6,7 +6,7 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { build, type OutputFile, type Plugin } from 'esbuild';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const PACKAGE_FILE = 'base/node-package-file';
@@ -15,8 +15,24 @@ const PACKAGE_FILE = 'base/node-package-file';
 export const ENTRIES = [
   ...['index', 'hal', 'instrument', 'isa', 'node', 'ptx', 'web'],
   ...['cli/main', 'cli/batch/child', 'cli/batch/worker'],
-  ...['devices/emulated/node-worker', 'devices/emulated/web-worker'],
+  'devices/emulated/node-worker',
 ] as const;
+/** Each becomes one file that imports no other: a page waits for each. */
+const FOR_PAGES = ['browser', 'devices/emulated/web-worker'];
+/** Of all bundles. */
+const COMMON = {
+  absWorkingDir: ROOT,
+  outdir: '.',
+  entryNames: '[name]',
+  bundle: true,
+  format: 'esm',
+  // Browsers lack what comes later, such as `using`.
+  target: 'es2024',
+  platform: 'neutral',
+  charset: 'utf8',
+  legalComments: 'none',
+  write: false,
+} as const;
 
 export interface Bundle {
   /** By name; all stand in one folder. Those that others import have their content in their name. */
@@ -28,28 +44,35 @@ export interface Bundle {
 /** `packageFileUrl`: an expression for the URL of src/base/node-package-file.ts. */
 export async function bundle(packageFileUrl: string): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: ENTRIES.map((name) => `src/${name}.ts`),
-    outdir: '.',
-    entryNames: '[name]',
+    ...COMMON,
+    entryPoints: ENTRIES.map(sourceOf),
     chunkNames: 'chunk-[hash]',
-    bundle: true,
     splitting: true,
-    format: 'esm',
-    // Browsers lack what comes later, such as `using`.
-    target: 'es2024',
-    platform: 'neutral',
     packages: 'external',
     external: ['node:*'],
-    charset: 'utf8',
-    legalComments: 'none',
-    write: false,
     metafile: true,
     plugins: [movesPackageFile(packageFileUrl)],
   });
-  const files = new Map(outputFiles.map(({ path: file, contents }) => [path.basename(file), contents]));
-  return { files, inputs: Object.keys(metafile.inputs) };
+  return { files: byName(outputFiles), inputs: Object.keys(metafile.inputs) };
 }
+
+/** The files of the package for pages, with what they use of other packages. */
+async function bundleForPages(): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { outputFiles } = await build({
+    ...COMMON,
+    entryPoints: FOR_PAGES.map(sourceOf),
+    mainFields: ['module', 'main'],
+    conditions: ['import'],
+    minifySyntax: true,
+    minifyWhitespace: true,
+  });
+  return byName(outputFiles);
+}
+
+const sourceOf = (name: string): string => `src/${name}.ts`;
+
+const byName = (files: readonly OutputFile[]): Map<string, Uint8Array> =>
+  new Map(files.map(({ path: file, contents }) => [path.basename(file), contents]));
 
 function movesPackageFile(url: string): Plugin {
   return {
@@ -66,5 +89,5 @@ if (import.meta.main) {
   const [folder = 'dist'] = process.argv.slice(2);
   const { files } = await bundle(`new URL('./${PACKAGE_FILE}.js', import.meta.url)`);
   mkdirSync(folder, { recursive: true });
-  for (const [name, bytes] of files) writeFileSync(path.join(folder, name), bytes);
+  for (const [name, bytes] of [...files, ...(await bundleForPages())]) writeFileSync(path.join(folder, name), bytes);
 }

@@ -56,10 +56,21 @@ test("README's page runs a program", {
   const [page] = BLOCKS.filter(({ language }) => language === 'html');
   writeFileSync(path.join(installed.folder, 'page.html'), page!.text);
   await using resources = new AsyncDisposableStack();
+  // As README says: a module worker, which has more threads.
+  writeFileSync(
+    path.join(installed.folder, 'worker.mjs'),
+    `import { createEmulatedDevice, runProgram, webThreads } from './node_modules/wavewright/dist/browser.js';
+    const image = new Uint8Array(await (await fetch('examples/reduction/reduction.gfx90a.co')).arrayBuffer());
+    const device = createEmulatedDevice({ processor: 'gfx90a', threads: webThreads, workers: 2 });
+    postMessage((await runProgram(image, { device, args: ['reduction'], blocks: [400, 1, 1], onStdout: () => undefined })).status);`,
+  );
+  const asked: string[] = [];
   const server = createServer((request, response) => {
+    asked.push(request.url!);
     const file = path.join(installed.folder, new URL(request.url!, 'http://localhost').pathname);
     response.writeHead(existsSync(file) ? 200 : 404, {
       'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
+      ...{ 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' },
     });
     response.end(existsSync(file) ? readFileSync(file) : undefined);
   });
@@ -73,6 +84,33 @@ test("README's page runs a program", {
   await tab.goto(`http://127.0.0.1:${port}/page.html`);
   const text = tab.locator('#out').filter({ hasText: 'Hello' });
   assert.equal(await text.textContent({ timeout: 60_000 }), 'Hello, browser, from lane 0 of 1 (argc=2)\n');
+  const dist = '/node_modules/wavewright/dist/';
+  const files = ['/page.html', `${dist}browser.js`, '/examples/hello/hello.gfx90a.co'];
+  assert.deepEqual(
+    asked.splice(0).filter((name) => name !== '/favicon.ico'),
+    files,
+  );
+  const status = await tab.evaluate(
+    async () =>
+      await new Promise((resolve) => {
+        // reason: runs in the browser, whose globals are not declared
+        const scope = globalThis as unknown as { Worker: new (url: string, options: object) => WebWorker };
+        interface WebWorker {
+          onmessage(event: { data: unknown }): void;
+          onerror(event: { message: string }): void;
+        }
+        const worker = new scope.Worker('./worker.mjs', { type: 'module' });
+        worker.onmessage = ({ data }) => resolve(data);
+        worker.onerror = ({ message }) => resolve(`error: ${message}`);
+      }),
+  );
+  assert.equal(status, 0);
+  // One worker beside the thread that started it; the engine may look for the same file again.
+  assert.deepEqual([...new Set(asked)].sort(), [
+    '/examples/reduction/reduction.gfx90a.co',
+    ...['browser.js', 'web-worker.js'].map((name) => dist + name),
+    '/worker.mjs',
+  ]);
 });
 
 test('a newcomer finds what docs/profiling.md says in the pages that its commands made', {
