@@ -247,7 +247,7 @@ const EXPORTED = /^export (?:abstract |async |declare )*(?:const|let|function\*?
  * Where programs start: the package's modules, its commands, and a worker that a page of the browser test
  * loads by its address.
  */
-const ENTRIES = /^(?:src\/(?:index|hal|instrument|isa|node|ptx|web|cli\/main)\.ts|bin\/.*\.js)$/;
+const ENTRIES = /^(?:src\/(?:index|browser|hal|instrument|isa|node|ptx|web|cli\/main)\.ts|bin\/.*\.js)$/;
 const TEST_ENTRIES = /\.test\.ts$|^test\/browser\/worker\.ts$/;
 const SCRIPT = /[\w./-]+\.[jt]s\b/g;
 
