@@ -115,6 +115,21 @@ test('what later versions add to headers and payloads is passed over', () => {
   });
 });
 
+test('padding between fields of a header is whatever it is, and reserved fields are 0', () => {
+  for (const [offset, isReserved] of [
+    [80, true],
+    [84, false],
+    [87, false],
+    [88, true],
+  ] as const) {
+    const bytes = smallFile();
+    bytes[HEADER_BYTES + offset] = 1;
+    if (!isReserved) assert.equal(readReplayFile(bytes).records.length, 2, `byte ${offset}`);
+    else
+      assert.throws(() => readReplayFile(bytes), { code: 'BAD_INPUT', message: /reserved fields/ }, `byte ${offset}`);
+  }
+});
+
 test('another major version is refused', () => {
   const bytes = smallFile();
   bytes[4] = 2;

@@ -25,6 +25,8 @@ import { OWN, payloadTypeName } from './payloads.ts';
 export const REPLAY_VERSION = { major: 1, minor: 0 } as const;
 const KIND = { magic: 0x5052_5249, letters: 'IRRP', version: REPLAY_VERSION, noun: 'recording' } as const;
 const RECORD_HEADER_BYTES = 96;
+/** Where the second reserved field of the header of a record stands. */
+const RESERVED_AT = 88;
 
 /** What a record says of itself; what is not said is 0. */
 export interface ReplayRecordHeader {
@@ -101,7 +103,10 @@ function readRecord(file: Uint8Array, start: number, ordinal: number, source: By
   const objectType = reader.u32('the type of the object');
   const operation = reader.u32('the operation');
   const status = reader.u32('the status');
-  const reserved = [reader.u32('a reserved field'), reader.size('a reserved field')];
+  const reserved = [reader.u32('a reserved field')];
+  // Between the two is padding, which IREE's recorder leaves as it comes.
+  reader.offset = start + RESERVED_AT;
+  reserved.push(reader.size('a reserved field'));
   if ((flags & ~RECORD_OPTIONAL) !== 0) fail(`flags ${hex(flags)}, expected 0 or 1`, 62);
   if (reserved.some((each) => each !== 0)) fail('reserved fields that are not 0', 80);
   if (sizeBytes > left) fail(`${sizeBytes} bytes, ${left} are left`, 0);
