@@ -3,8 +3,6 @@
  * behind each other and ran with the same EXEC are one *run*; a *stream* names the runs of a wave one after
  * the other, and waves that did the same share it.
  */
-import { writeUnsigned } from './leb128.ts';
-
 /** `pc`: of its first instruction. */
 export interface TracedRun {
   readonly pc: bigint;
@@ -28,6 +26,12 @@ export interface WaveTrace {
   readonly waves: readonly TracedWave[];
 }
 
+/**
+ * What code calls before a wave executes so many instructions, from a code offset on, with an EXEC of two
+ * dwords.
+ */
+export type TraceRun = (offset: number, wave: number, count: number, low: number, high: number) => void;
+
 /** A run by its number, executed so many times one after the other. */
 export interface StreamItem {
   readonly run: number;
@@ -42,14 +46,30 @@ const HIGH = 2 ** 32;
 /** Bytes of one item at most: four numbers of at most 8 bytes. */
 const MAX_ITEM_BYTES = 32;
 
+/** A number of 32 bits in LEB128, by integer operations alone. Returns where it ends. */
+function writeWord(bytes: Uint8Array, at: number, value: number): number {
+  let end = at;
+  let rest = value | 0;
+  while ((rest & ~0x7f) !== 0) {
+    bytes[end++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  bytes[end] = rest;
+  return end + 1;
+}
+
+const mixed = (hash: number, word: number): number => Math.imul(hash ^ word, 0x01000193) ^ (hash >>> 15);
+
 /** Writes a stream; `sizeBytes` is what it takes so far. */
 export class StreamWriter {
   #bytes = new Uint8Array(64);
   sizeBytes = 0;
   #low = 0;
   #high = 0;
+  /** Of all that was added: streams with the same bytes have the same. */
+  hash = 0;
 
-  /** EXEC as two dwords. */
+  /** EXEC as two dwords; `times` below 2^31. */
   add(run: number, low: number, high: number, times: number): void {
     if (this.sizeBytes + MAX_ITEM_BYTES > this.#bytes.length) {
       const bytes = new Uint8Array(2 * this.#bytes.length);
@@ -59,19 +79,27 @@ export class StreamWriter {
     const bytes = this.#bytes;
     const isOther = low !== this.#low || high !== this.#high;
     const flags = (isOther ? HAS_EXEC : 0) | (times > 1 ? IS_REPEATED : 0);
-    let at = writeUnsigned(bytes, this.sizeBytes, run * FLAGS + flags);
+    const head = run * FLAGS + flags;
+    let at = writeWord(bytes, this.sizeBytes, head);
+    let hash = mixed(this.hash, head);
     if (isOther) {
-      at = writeUnsigned(bytes, at, low >>> 0);
-      at = writeUnsigned(bytes, at, high >>> 0);
+      at = writeWord(bytes, at, low);
+      at = writeWord(bytes, at, high);
+      hash = mixed(mixed(hash, low), high);
       this.#low = low;
       this.#high = high;
     }
-    if (times > 1) at = writeUnsigned(bytes, at, times);
+    if (times > 1) {
+      at = writeWord(bytes, at, times);
+      hash = mixed(hash, times);
+    }
+    this.hash = hash;
     this.sizeBytes = at;
   }
 
+  /** A view, until more is added. */
   get bytes(): Uint8Array {
-    return this.#bytes.slice(0, this.sizeBytes);
+    return this.#bytes.subarray(0, this.sizeBytes);
   }
 }
 

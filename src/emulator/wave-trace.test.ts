@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { streamItems, type WaveTrace } from '../base/wave-trace.ts';
+import { StreamWriter, streamItems, type WaveTrace } from '../base/wave-trace.ts';
+import { DispatchTrace } from './code/wave-tracer.ts';
 import type { EmulatorDispatch } from './dispatch.ts';
 import { EmulatorRig } from './emulator-rig.test-support.ts';
 
@@ -106,6 +107,23 @@ for (const executor of EXECUTORS) {
     assert.deepEqual([...executed(trace, 2)], expected);
   });
 }
+
+test('streams of the same hash are told apart', () => {
+  const trace = new DispatchTrace(64);
+  const writers = [1, 2].map((run) => {
+    const writer = new StreamWriter();
+    writer.add(run, -1, 5, 1);
+    writer.hash = 9;
+    return writer;
+  });
+  for (const writer of [...writers, ...writers]) trace.end(trace.begin([0, 0, 0], 0), writer, 0);
+  const { streams, waves } = trace.trace(BigInt);
+  assert.deepEqual(
+    waves.map(({ stream }) => [...streamItems(streams[stream]!, 3, bad)]),
+    [1, 2, 1, 2].map((run) => [{ run, exec: 0x5_ffff_ffffn, times: 1 }]),
+  );
+  assert.equal(streams.length, 2);
+});
 
 test('waves that did the same share their stream', () => {
   using rig = new EmulatorRig({ compileThreshold: 0, tracesWaves: true });

@@ -2,23 +2,30 @@
  * What waves execute, in order, on one thread: code tells of each run of instructions before it executes them
  * (`WaveTrace`). Only where it is asked for.
  */
-import { StreamWriter, type TracedRun, type TracedWave, type WaveTrace } from '../../base/wave-trace.ts';
+import { StreamWriter, type TracedRun, type TracedWave, type TraceRun, type WaveTrace } from '../../base/wave-trace.ts';
 import type { Triple } from '../machine/launch.ts';
 import { RECORD_PC, STATE_OFFSETS } from '../machine/layout.ts';
 import type { SharedState } from '../machine/state-memory.ts';
-import { pcOf } from './record-pc.ts';
 
 /** What streams of a dispatch take at most; further instructions are counted as lost. */
 const MAX_BYTES = 2 ** 28;
+
+/** The number of a run of so many instructions, and runs of other lengths from the same offset on. */
+interface RunId {
+  readonly count: number;
+  readonly id: number;
+  other: RunId | undefined;
+}
 
 /** The trace of one dispatch. */
 export class DispatchTrace {
   readonly waveSize: 32 | 64;
   readonly #runs: { readonly offset: number; readonly sizesBytes: readonly number[] }[] = [];
-  /** By offset, then by length: numbers that are small, of which there are many. */
-  readonly #runIds = new Map<number, Map<number, number>>();
+  /** By offset, as most runs from there are of one length. */
+  readonly #runIds = new Map<number, RunId>();
   readonly #streams: Uint8Array[] = [];
-  readonly #streamIds = new Map<string, number>();
+  /** By their hashes: numbers of streams that may be the same. */
+  readonly #streamIds = new Map<number, number[]>();
   readonly #waves: TracedWave[] = [];
   sizeBytes = 0;
 
@@ -28,18 +35,13 @@ export class DispatchTrace {
 
   /** Number of a run of so many instructions of a wave from an offset on. */
   run(offset: number, count: number, wave: number, sizeOf: (wave: number, offset: number) => number): number {
-    let ids = this.#runIds.get(offset);
-    if (ids === undefined) {
-      ids = new Map();
-      this.#runIds.set(offset, ids);
-    }
-    let id = ids.get(count);
-    if (id === undefined) {
-      const sizesBytes: number[] = [];
-      for (let at = offset; sizesBytes.length < count; at += sizesBytes.at(-1)!) sizesBytes.push(sizeOf(wave, at));
-      id = this.#runs.push({ offset, sizesBytes }) - 1;
-      ids.set(count, id);
-    }
+    const first = this.#runIds.get(offset);
+    for (let known = first; known !== undefined; known = known.other) if (known.count === count) return known.id;
+    const sizesBytes: number[] = [];
+    for (let at = offset; sizesBytes.length < count; at += sizesBytes.at(-1)!) sizesBytes.push(sizeOf(wave, at));
+    const id = this.#runs.push({ offset, sizesBytes }) - 1;
+    if (first === undefined) this.#runIds.set(offset, { count, id, other: undefined });
+    else first.other = { count, id, other: first.other };
     return id;
   }
 
@@ -52,12 +54,14 @@ export class DispatchTrace {
     return this.#waves.push({ workgroup, index, stream: 0, lostCount: 0 }) - 1;
   }
 
-  end(place: number, bytes: Uint8Array, lostCount: number): void {
-    const key = new TextDecoder('latin1').decode(bytes);
-    let stream = this.#streamIds.get(key);
+  end(place: number, writer: StreamWriter, lostCount: number): void {
+    const { hash, bytes } = writer;
+    const ids = this.#streamIds.get(hash);
+    let stream = ids?.find((id) => isSame(this.#streams[id]!, bytes));
     if (stream === undefined) {
-      stream = this.#streams.push(bytes) - 1;
-      this.#streamIds.set(key, stream);
+      stream = this.#streams.push(bytes.slice()) - 1;
+      if (ids === undefined) this.#streamIds.set(hash, [stream]);
+      else ids.push(stream);
     } else this.sizeBytes -= bytes.length;
     this.#waves[place] = { ...this.#waves[place]!, stream, lostCount };
   }
@@ -67,6 +71,12 @@ export class DispatchTrace {
     const runs: TracedRun[] = this.#runs.map(({ offset, sizesBytes }) => ({ pc: addressOf(offset), sizesBytes }));
     return { runs, streams: this.#streams, waves: this.#waves };
   }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** A wave that runs, and its last run, which may go on. */
@@ -112,7 +122,7 @@ class OpenWave {
 
   end(): void {
     this.flush();
-    this.trace.end(this.place, this.writer.bytes, this.lostCount);
+    this.trace.end(this.place, this.writer, this.lostCount);
   }
 }
 
@@ -122,6 +132,9 @@ export class WaveTracer {
   readonly #sizeOf: (wave: number, offset: number) => number;
   /** By the address of their state. */
   readonly #waves = new Map<number, OpenWave>();
+  /** The wave that was told of last, whose turn it mostly is. */
+  #lastAddress = -1;
+  #last: OpenWave | undefined;
   /** Instructions run once more, which are not told of again. */
   isPaused = false;
 
@@ -134,6 +147,7 @@ export class WaveTracer {
   begin(trace: DispatchTrace, wave: number, workgroup: Triple, index: number): void {
     this.#waves.get(wave)?.end();
     this.#waves.set(wave, new OpenWave(trace, trace.begin(workgroup, index)));
+    this.#lastAddress = -1;
   }
 
   waveSizeOf(wave: number): 32 | 64 {
@@ -147,18 +161,31 @@ export class WaveTracer {
       open.end();
       this.#waves.delete(wave);
     }
+    this.#lastAddress = -1;
   }
 
-  /** A wave is about to execute so many instructions, that of `record` first. */
-  readonly run = (record: number, wave: number, count: number): void => {
-    const { view } = this.#state;
+  /** As `run`, of the instruction of a record alone. */
+  step(record: number, wave: number): void {
     const open = this.#waves.get(wave);
-    if (open === undefined || this.isPaused || isLeader(this.#state, record)) return;
-    const { trace } = open;
-    const run = trace.run(pcOf(this.#state, record), count, wave, this.#sizeOf);
+    if (open === undefined) return;
+    const { view } = this.#state;
     const exec = wave + STATE_OFFSETS.exec;
-    const high = trace.waveSize === 64 ? view.getInt32(exec + 4, true) : 0;
-    open.add(run, view.getInt32(exec, true), high, count);
+    const high = open.trace.waveSize === 64 ? view.getInt32(exec + 4, true) : 0;
+    this.run(view.getInt32(record + RECORD_PC, true), wave, 1, view.getInt32(exec, true), high);
+  }
+
+  /** A wave is about to execute so many instructions, from a code offset on, with an EXEC of two dwords. */
+  readonly run: TraceRun = (offset, wave, count, low, high) => {
+    // A leader has none, and stands for an instruction, which is told of when it runs.
+    if (offset === 0 || this.isPaused) return;
+    if (wave !== this.#lastAddress) {
+      this.#last = this.#waves.get(wave);
+      this.#lastAddress = wave;
+    }
+    const open = this.#last;
+    if (open === undefined) return;
+    const { trace } = open;
+    open.add(trace.run(offset >>> 0, count, wave, this.#sizeOf), low, high, count);
   };
 
   /** The last instruction of a wave was not executed. */
@@ -174,6 +201,3 @@ export class WaveTracer {
     open.add(shorter, low, high, sizesBytes.length - 1);
   }
 }
-
-/** A leader stands for an instruction, which is told of when it runs. */
-const isLeader = ({ view }: SharedState, record: number): boolean => view.getUint32(record + RECORD_PC, true) === 0;

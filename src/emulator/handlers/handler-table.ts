@@ -2,7 +2,9 @@
  * The T0 executor: one WebAssembly function per (instruction, operand shape), called by a small loop that is
  * WebAssembly too. Handlers are compiled when code that needs them is decoded, many in one module.
  */
+
 import { assert } from '../../base/errors.ts';
+import type { TraceRun } from '../../base/wave-trace.ts';
 import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
@@ -52,7 +54,7 @@ export interface HandlerOptions {
   /** The loop that calls handlers counts executions by pc. */
   readonly countsPcs: boolean;
   /** `WaveTracer.run`, where waves are traced. */
-  readonly traceRun: ((record: number, wave: number, count: number) => void) | undefined;
+  readonly traceRun: TraceRun | undefined;
   /** What handlers tell of accesses, if anything. */
   readonly accesses: AccessCounter | undefined;
 }
@@ -154,7 +156,8 @@ export class HandlerTable {
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     const count: CountPc = (f, record, wave) => {
       if (countsPcs) emitPcCount(f, record, wave, this.waveSize);
-      if (context.traceRun) emitTracedRun(f, context.traceRun, () => f.get(record), wave, 1);
+      if (context.traceRun)
+        emitTracedRun(f, context.traceRun, () => f.get(record), { wave, waveSize: this.waveSize, count: 1 });
     };
     const [run, runCounted] = [emitRun(context, count), emitRunCounted(context, count)];
     context.module.export('run', run);

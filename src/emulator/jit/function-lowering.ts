@@ -296,7 +296,9 @@ class FunctionLowering {
     const together = instructions.slice(first, last < 0 ? instructions.length : last + 1);
     emitPcCounts(f, () => this.#state.pushCounts(together), wave, spaces.waveSize);
     const { traceRun } = context;
-    if (traceRun) emitTracedRun(f, traceRun, () => this.#state.pushRecord(together[0]!.index), wave, together.length);
+    if (!traceRun) return;
+    const pushRecord = () => this.#state.pushRecord(together[0]!.index);
+    emitTracedRun(f, traceRun, pushRecord, { wave, waveSize: spaces.waveSize, count: together.length });
   }
 
   #emitRegion(region: Region): Local | undefined {

@@ -74,7 +74,9 @@ export class ModuleContext {
           chunk: m.importFunction('env', 'accessChunk', new Array<'i32'>(11).fill('i32'), []),
         }
       : undefined;
-    this.traceRun = options.tracesWaves ? m.importFunction('env', 'traceRun', ['i32', 'i32', 'i32'], []) : undefined;
+    this.traceRun = options.tracesWaves
+      ? m.importFunction('env', 'traceRun', new Array<'i32'>(5).fill('i32'), [])
+      : undefined;
     this.handlerType = m.type(['i32', 'i32'], ['i32']);
   }
 

@@ -1,7 +1,7 @@
 /** Counting of executions by pc, only where it is asked for. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
-import { COUNT_LANES, COUNT_TAKEN, COUNT_WAVES, RECORD_COUNTS, STATE_OFFSETS } from '../machine/layout.ts';
+import { COUNT_LANES, COUNT_TAKEN, COUNT_WAVES, RECORD_COUNTS, RECORD_PC, STATE_OFFSETS } from '../machine/layout.ts';
 
 /** Counts an execution of the instruction of a record by a wave. */
 export function emitPcCount(f: FunctionBuilder, record: Local, wave: Local, waveSize: 32 | 64): void {
@@ -85,11 +85,17 @@ export function emitTracedRun(
   f: FunctionBuilder,
   traceRun: FunctionRef,
   pushRecord: () => void,
-  wave: Local,
-  count: number,
+  { wave, waveSize, count }: { readonly wave: Local; readonly waveSize: 32 | 64; readonly count: number },
 ): void {
   pushRecord();
+  f.load('i32.load', RECORD_PC);
   f.get(wave);
   f.i32(count);
+  f.get(wave);
+  f.load('i32.load', STATE_OFFSETS.exec);
+  if (waveSize === 64) {
+    f.get(wave);
+    f.load('i32.load', STATE_OFFSETS.exec + 4);
+  } else f.i32(0);
   f.call(traceRun);
 }

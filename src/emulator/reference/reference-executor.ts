@@ -120,7 +120,7 @@ export class ReferenceExecutor implements Executor {
     }
     this.#emulator.watch?.beforeStep(wave, step);
     this.#emulator.pcCounter?.add(record, activeLanes(view, wave, this.#waveSize), 1);
-    this.#emulator.tracer?.run(record, wave, 1);
+    this.#emulator.tracer?.step(record, wave);
     this.#emulator.pcCounter?.accesses?.begin(record);
     const machine = new ReferenceMachine(this.#emulator, cache, step, record, wave);
     if (machine.findRegisters()) {
