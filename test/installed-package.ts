@@ -58,25 +58,10 @@ export function installPackage(): InstalledPackage {
   const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-package-'));
   try {
     const { tarball, files, unpackedSize } = pack(scratch);
-    const dependencies = Object.keys(manifest.dependencies).map((name) => {
-      const [packed] = JSON.parse(
-        succeed(
-          path.join(ROOT, 'node_modules', name),
-          'npm',
-          'pack',
-          '--ignore-scripts',
-          '--json',
-          '--offline',
-          '--pack-destination',
-          scratch,
-        ),
-      );
-      return path.join(scratch, packed.filename);
-    });
     const folder = path.join(scratch, 'project');
     mkdirSync(folder);
     writeFileSync(path.join(folder, 'package.json'), '{}\n');
-    succeed(folder, 'npm', 'install', '--offline', '--no-audit', '--no-fund', tarball, ...dependencies);
+    succeed(folder, 'npm', 'install', '--offline', '--no-audit', '--no-fund', tarball);
     cpSync(path.join(folder, 'node_modules/wavewright/examples'), path.join(folder, 'examples'), { recursive: true });
     const unpackedSizeBytes = unpackedSize;
     return { folder, files, unpackedSizeBytes, [Symbol.dispose]: () => rmSync(scratch, { recursive: true }) };

@@ -6,7 +6,7 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { build, type OutputFile, type Plugin } from 'esbuild';
+import { type BuildOptions, build, type OutputFile, type Plugin } from 'esbuild';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const PACKAGE_FILE = 'base/node-package-file';
@@ -19,8 +19,8 @@ export const ENTRIES = [
 ] as const;
 /** Each becomes one file that imports no other: a page waits for each. */
 const FOR_PAGES = ['browser', 'devices/emulated/web-worker'];
-/** Of all bundles. */
-const COMMON = {
+/** How all bundles are made. */
+const COMMON: BuildOptions = {
   absWorkingDir: ROOT,
   outdir: '.',
   entryNames: '[name]',
@@ -29,10 +29,12 @@ const COMMON = {
   // Browsers lack what comes later, such as `using`.
   target: 'es2024',
   platform: 'neutral',
+  mainFields: ['module', 'main'],
+  conditions: ['import'],
+  external: ['node:*', 'bullmq', 'ioredis'],
   charset: 'utf8',
   legalComments: 'none',
-  write: false,
-} as const;
+};
 
 export interface Bundle {
   /** By name; all stand in one folder. Those that others import have their content in their name. */
@@ -44,25 +46,20 @@ export interface Bundle {
 /** `packageFileUrl`: an expression for the URL of src/base/node-package-file.ts. */
 export async function bundle(packageFileUrl: string): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
-    ...COMMON,
+    ...{ ...COMMON, write: false, metafile: true },
     entryPoints: ENTRIES.map(sourceOf),
     chunkNames: 'chunk-[hash]',
     splitting: true,
-    packages: 'external',
-    external: ['node:*'],
-    metafile: true,
     plugins: [movesPackageFile(packageFileUrl)],
   });
   return { files: byName(outputFiles), inputs: Object.keys(metafile.inputs) };
 }
 
-/** The files of the package for pages, with what they use of other packages. */
+/** The files of the package for pages. */
 async function bundleForPages(): Promise<ReadonlyMap<string, Uint8Array>> {
   const { outputFiles } = await build({
-    ...COMMON,
+    ...{ ...COMMON, write: false },
     entryPoints: FOR_PAGES.map(sourceOf),
-    mainFields: ['module', 'main'],
-    conditions: ['import'],
     minifySyntax: true,
     minifyWhitespace: true,
   });
