@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { localModule } from '../hal/index.ts';
 import { createHal } from '../hal-drivers/index.ts';
+import { countedKernels } from './counted-kernels.ts';
 import { Profile } from './profile.ts';
 import { kernelImage, MemoryTarget } from './profile-rig.test-support.ts';
 import { commandRows } from './reports/command.ts';
@@ -196,6 +197,50 @@ test('what a kernel executes is counted, by class', async () => {
   assert.deepEqual(of(counterRows(profile, { glob: 'SQ_WAVES', id: undefined }, false), 'counter_group').length, 2);
   const unknown = { sink: new ProfileFileSink(new MemoryTarget()), counters: ['SQ_WAVE'] };
   await assert.rejects(device.profile(unknown), { status: 'INVALID_ARGUMENT', message: /no counter 'SQ_WAVE'/ });
+});
+
+/** Of each wave: 2 scalar loads, 3 scalar atomics, of which one returns, on memory that nothing else counts. */
+const SCALAR_ATOMICS = `
+  s_load_dwordx2 s[2:3], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_mov_b32 s4, 1
+  s_mov_b32 s5, 2
+  s_atomic_add s4, s[2:3], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_atomic_inc s5, s[2:3], 0x4
+  s_waitcnt lgkmcnt(0)
+  s_mov_b32 s6, 1
+  s_atomic_add s6, s[2:3], 0x8 glc
+  s_waitcnt lgkmcnt(0)
+  s_load_dword s7, s[2:3], 0x0
+  s_waitcnt lgkmcnt(0)`;
+
+test('scalar atomics are scalar accesses and atomics on memory', async () => {
+  await using hal = createHal({ countsInstructions: true, countsEachInstruction: true, clock: 'counted' });
+  const device = await hal.open('amdgpu?target=gfx90a');
+  const image = kernelImage('scalar', SCALAR_ATOMICS, { hasBuffer: true });
+  const memory = device.allocate(16, { memoryType: 'host-local', usage: ['default', 'mapping'] });
+  memory.zero();
+  const target = new MemoryTarget();
+  const data = ['counters', 'instruction-counts'] as const;
+  const session = await device.profile({ sink: new ProfileFileSink(target), data });
+  const scalar = { entry: device.load(image).lookup('scalar'), workgroupSize: 128, bindings: [memory] };
+  await device.queue().dispatch({ ...scalar, groups: 3 });
+  await session.end();
+  const profile = Profile.read(target.bytes);
+  const samples = of(counterRows(profile, ALL, true), 'counter_sample');
+  const countOf = (name: string) => samples.find((row) => row['counter'] === name)!['value'];
+  const perWave = { SQ_WAVES: 1n, SQ_INSTS_SMEM: 5n, WW_ATOMICS_GLOBAL: 3n, WW_ATOMICS_LDS: 0n, WW_INSTS_VMEM: 0n };
+  for (const [name, count] of Object.entries(perWave)) assert.equal(countOf(name), 6n * count, name);
+  const [kernel] = countedKernels(profile);
+  const atomics = kernel!.instructions.filter(({ className }) => className === 'smem-atomic');
+  assert.deepEqual(
+    atomics.map(({ waves }) => waves),
+    [6n, 6n, 6n],
+  );
+  // What memory says: six waves added 1 to a word, and each added 1 to another.
+  const words = new Uint32Array(memory.read().slice().buffer);
+  assert.deepEqual([words[0], words[2]], [6, 6]);
 });
 
 test('dispatches that the host runs have times of the host', async () => {
