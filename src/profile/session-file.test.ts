@@ -199,7 +199,7 @@ test('what a kernel executes is counted, by class', async () => {
   await assert.rejects(device.profile(unknown), { status: 'INVALID_ARGUMENT', message: /no counter 'SQ_WAVE'/ });
 });
 
-/** Of each wave: 2 scalar loads, 3 scalar atomics, of which one returns, on memory that nothing else counts. */
+/** Of each wave: 2 scalar loads, 3 scalar atomics, of which one returns, on memory of their own. */
 const SCALAR_ATOMICS = `
   s_load_dwordx2 s[2:3], s[0:1], 0x0
   s_waitcnt lgkmcnt(0)
