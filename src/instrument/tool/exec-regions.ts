@@ -5,7 +5,6 @@
 import { postDominators } from '../../flow/dominators.ts';
 import { graphOf } from '../../flow/graph.ts';
 import type { Value } from '../../ir/types.ts';
-import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { ToolBlock, ToolFunction, ToolInstruction } from './tool-function.ts';
 
 export interface ExecRegion {
@@ -71,8 +70,8 @@ const waysOf = ({ next, target, leaves }: ToolBlock): (ToolBlock | undefined)[] 
  * Of an instruction that takes lanes off and keeps the mask from before: the scalar register that holds it
  * then (S_AND_SAVEEXEC and its kin).
  */
-export function savedMask({ step: { instruction } }: ToolInstruction): number | undefined {
-  const values = meaningOf(instruction)?.values ?? [];
+export function savedMask({ step: { instruction, meaning } }: ToolInstruction): number | undefined {
+  const values = meaning?.values ?? [];
   if (!values.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'exec')) return undefined;
   for (const { leaf, args, lane } of values) {
     if (leaf.kind !== 'setOperand' || lane || leaf.at.dword !== 0) continue;
@@ -87,9 +86,9 @@ const isOldMask = ({ leaf, args }: Value): boolean =>
   (leaf.kind === 'pure' && leaf.op === 'i64.low' && isOldMask(args[0]!));
 
 /** Which way of a branch is taken with no lane on. */
-export function emptyWay({ step: { control, instruction } }: ToolInstruction): 'next' | 'taken' | undefined {
-  if (control !== 'conditional') return undefined;
-  const branch = meaningOf(instruction)?.values.find(({ leaf }) => leaf.kind === 'branch');
+export function emptyWay({ step }: ToolInstruction): 'next' | 'taken' | undefined {
+  if (step.control !== 'conditional') return undefined;
+  const branch = step.meaning?.values.find(({ leaf }) => leaf.kind === 'branch');
   const condition = branch?.args[0];
   if (!condition) return undefined;
   if (isNoLane(condition)) return 'taken';

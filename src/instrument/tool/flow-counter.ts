@@ -46,7 +46,7 @@ interface Planned {
 /** Where the number of something comes from: what is known when all counters are. */
 type Source = (counts: readonly bigint[]) => bigint;
 
-const STATE_SCC = BigInt(stateNumber('scc'));
+const SCC = stateNumber('scc');
 /** SCC is dead soon, where it is not at once. */
 const MOST_CANDIDATES = 16;
 
@@ -240,6 +240,6 @@ function wanted(fn: ToolFunction, amount: Amount, edge: FlowEdge, residents: Res
 
 /** Where SCC is dead, if that is near: counting in scalar registers changes it. */
 function quiet({ lifted }: ToolFunction, { instruction, candidates }: EdgePlace): ToolInstruction {
-  const isDead = ({ step }: ToolInstruction): boolean => ((lifted.liveBefore(step).active >> STATE_SCC) & 1n) === 0n;
+  const isDead = ({ step }: ToolInstruction): boolean => !lifted.readLive(step, 'before').isActive(SCC);
   return candidates.slice(0, MOST_CANDIDATES).find(isDead) ?? instruction;
 }
