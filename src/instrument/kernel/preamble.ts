@@ -38,8 +38,8 @@ export type KeptValue =
   /** What FLAT_SCRATCH is when the kernel begins, where kernels set it up. */
   | { readonly kind: 'flat scratch'; readonly first: number }
   | { readonly kind: 'constant'; readonly constant: number; readonly first: number }
-  /** So many dwords of zeros. */
-  | { readonly kind: 'zero'; readonly first: number; readonly dwords: 1 | 2 };
+  /** So many dwords of zeros, or of anything. */
+  | { readonly kind: 'zero' | 'scratch'; readonly first: number; readonly dwords: 1 | 2 };
 
 /** Vector registers that hold 0 in all lanes, those that are off among them, but for those that hold 1. */
 export interface KeptVectors extends Pick<PhysicalRange, 'first' | 'dwords'> {
@@ -116,7 +116,7 @@ export const initialWithScratch = (descriptor: KernelDescriptor, target: Target)
 
 /** How many registers a value takes. */
 export function keptDwords(kept: KeptValue): 1 | 2 {
-  if (kept.kind === 'zero') return kept.dwords;
+  if (kept.kind === 'zero' || kept.kind === 'scratch') return kept.dwords;
   return kept.kind === 'constant' || (kept.kind === 'initial' && isOfWorkgroup(kept.value)) ? 1 : 2;
 }
 
@@ -197,11 +197,10 @@ class Writer {
     }
   }
 
-  /** Nothing is in VCC when a kernel begins. */
+  /** Nothing is in VCC and SCC when a kernel begins. */
   vectors({ first, dwords, ones, flatScratch }: KeptVectors, waveSize: 32 | 64): void {
     const [exec, vcc] = waveSize === 32 ? ['exec_lo', 'vcc_lo'] : ['exec', 'vcc'];
-    this.#text(`s_mov_b${waveSize} ${vcc}, ${exec}`, waveSize);
-    this.#text(`s_mov_b${waveSize} ${exec}, -1`, waveSize);
+    this.#text(`s_or_saveexec_b${waveSize} ${vcc}, -1`, waveSize);
     for (let register = first; register < first + dwords; register++) {
       this.#text(`v_mov_b32 v${register}, 0`, waveSize);
     }

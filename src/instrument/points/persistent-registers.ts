@@ -119,6 +119,11 @@ export class PersistentRegisters {
     return this.#take({ kind: 'zero', dwords, first: this.#next }, dwords);
   }
 
+  /** As `takeScalars`, for what is between two instructions: they hold anything when a kernel begins. */
+  takeScratch(dwords: 1 | 2): number | undefined {
+    return this.#take({ kind: 'scratch', dwords, first: this.#next }, dwords);
+  }
+
   /** The first of two VGPRs that hold 0 in all lanes when a kernel begins; undefined where none are left. */
   takeVectors(limit = this.#vectorEnd): number | undefined {
     const first = this.#nextVector;

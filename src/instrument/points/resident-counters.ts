@@ -49,7 +49,7 @@ export class ResidentCounters implements Residents {
   }));
 
   counter(amount: Amount, isOnce: boolean): ResidentCounter | undefined {
-    this.#scratch ??= this.#registers.takeScalars(2);
+    this.#scratch ??= this.#registers.takeScratch(2);
     if (this.#scratch === undefined) return undefined;
     if (isOnce) return this.#inLane(amount, 1) ?? this.#inScalars(amount, 1);
     const own = amount === 'lanes' ? this.#inLanes() : undefined;
@@ -120,7 +120,7 @@ export class ResidentCounters implements Residents {
   }
 
   #inLanes(isPaired = false): PairedCounter | undefined {
-    this.#scratch ??= this.#registers.takeScalars(2);
+    this.#scratch ??= this.#registers.takeScratch(2);
     if (this.#scratch === undefined) return undefined;
     // The first two are for what has a lane each.
     this.#openRow();
