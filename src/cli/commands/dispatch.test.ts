@@ -396,6 +396,12 @@ test('--pc-counts: each instruction that was executed, by waves and lanes, as te
   assert.deepEqual(lines.slice(0, 3), ['waves lanes', '', `scale of ${at('counted.co')}:`]);
   assert.match(lines[3]!, /^ {4}2 {3}100 {2}0x[0-9a-f]+ {2}s_load_dwordx2 s\[2:3\], s\[0:1\], 0x0$/);
   assert.equal(lines.filter((line) => /^ {4}2 {3}100 /.test(line)).length, 7);
+  const profiled = [
+    `--device_profiling_output=${at('counted.ireeprof')}`,
+    '--device_profiling_mode=instruction-counts',
+  ];
+  const silent = await run('dispatch', ...argv.filter((word) => word !== '--pc-counts'), ...profiled);
+  assert.equal(silent.stdout.toString(), '', 'a profile alone prints nothing');
   const report = JSON.parse((await run('dispatch', ...argv, '--format=json')).stdout.toString());
   const { address, file, ...last } = report.executed.at(-1);
   assert.deepEqual(last, { function: { name: 'scale', offset: 0x28 }, text: 's_endpgm', waves: 2, lanes: 100 });

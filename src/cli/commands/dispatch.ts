@@ -266,13 +266,16 @@ interface Launched extends Pick<Launch, 'grid' | 'workgroup'> {
 
 function printOutcome(context: CommandContext, options: Options, outcome: Outcome, launched: Launched): void {
   const { stdout, stderr } = context;
+  // A profile lets the device count what nobody asked to see.
+  const { executed, ...others } = outcome;
+  const shown: Outcome = options['pc-counts'] ? outcome : others;
   const name = outcome.kernel.name.replace(/\.kd$/, '');
   for (const problem of outcome.hardwareProblems) warn(context, `on hardware, kernel '${name}' ${problem}`);
   const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
-  if (options.format === 'json') print(`${JSON.stringify(report(outcome, launched), undefined, 2)}\n`);
+  if (options.format === 'json') print(`${JSON.stringify(report(shown, launched), undefined, 2)}\n`);
   else {
     if (options.time) print(timesText(outcome));
-    if (outcome.executed) print(executedText(outcome.executed, outcome.runs.length));
+    if (shown.executed) print(executedText(shown.executed, outcome.runs.length));
   }
 }
 
