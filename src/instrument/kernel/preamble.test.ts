@@ -116,3 +116,18 @@ test('more user SGPRs than hardware sets up are refused', () => {
     'dispatchPtr would take user SGPR 18, of at most 16',
   );
 });
+
+test('vector registers begin with zeros in all lanes and ones in some, and nothing sets what needs nothing', () => {
+  const kept = [
+    { kind: 'zero', first: 40, dwords: 2 },
+    { kind: 'scratch', first: 42, dwords: 2 },
+  ] as const;
+  const vectors = { first: 8, dwords: 2, ones: [{ register: 8, lane: 3 }] };
+  assert.equal(
+    listing({ processor: 'gfx90a', userSgprCount: 2 }, { kept, vectors }),
+    [
+      ...['s_mov_b64 s[40:41], 0', 's_or_saveexec_b64 vcc, -1', 'v_mov_b32_e32 v8, 0', 'v_mov_b32_e32 v9, 0'],
+      ...['s_mov_b64 exec, vcc', 'v_writelane_b32 v8, 1, 3'],
+    ].join('\n'),
+  );
+});
