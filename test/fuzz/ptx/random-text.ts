@@ -20,6 +20,9 @@ const CONSTANTS = [0n, 1n, 2n, 31n, 32n, 33n, 63n, 64n, 127n, 128n, 255n, 0x7fff
   .concat([0x8000_0000n, 0xffff_ffffn, 0x7f80_0000n, 0x3f80_0000n, 0x3ff0_0000_0000_0000n])
   .concat([0x7ff0_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn, 0x8000_0000_0000_0000n, 0xffff_ffff_ffff_ffffn]);
 
+/** What an access asks of its address, at most. */
+const alignmentOf = ({ vec, type = '' }: Form['modifiers']): number => (vec === 'v4' && type.endsWith('64') ? 32 : 16);
+
 /** Registers without a type of their own take values of each that is as wide. */
 const FILES = { 1: '%p', 16: '%h', 32: '%w', 64: '%d', 128: '%q' } as const;
 
@@ -46,9 +49,9 @@ const ROWS = PTX_ROWS.filter(
 
 const HEAD = '.version 8.4\n.target sm_90\n.address_size 64\n';
 const DECLARATIONS = `
-.shared .align 16 .b8 tile[${MAX_THREADS * PLACE_BYTES}];
+.shared .align 32 .b8 tile[${MAX_THREADS * PLACE_BYTES}];
 .shared .align 8 .b64 meeting;
-.const .align 16 .b8 table[${PLACE_BYTES}] = {1, 2, 3, 255, 128, 127};
+.const .align 32 .b8 table[${PLACE_BYTES}] = {1, 2, 3, 255, 128, 127};
 `;
 
 /** Places by the space that an instruction names; without one addresses are generic. */
@@ -178,7 +181,9 @@ export class PtxWriter {
       if (rule.isCarry || (rule.isOptional && (rule.isPair || isBarrier || this.#random.chance(50)))) continue;
       if (rule.kind === 'address') {
         const space = modifiers['space'] ?? 'generic';
-        const place = isMatrix ? `[${this.#random.pick(MATRIX_PLACES[space]!)}]` : this.#place(space, isWriting);
+        const place = isMatrix
+          ? `[${this.#random.pick(MATRIX_PLACES[space]!)}]`
+          : this.#place(space, isWriting, alignmentOf(modifiers));
         if (place === undefined) return undefined;
         parts.push(place);
       } else if (at === members) parts.push('0xffffffff');
@@ -189,11 +194,12 @@ export class PtxWriter {
     return `${opcode} ${parts.join(', ')};`;
   }
 
-  #place(space: string, isWriting: boolean): string | undefined {
+  #place(space: string, isWriting: boolean, alignment: number): string | undefined {
     const places = (PLACES[space] ?? []).filter((each) => !isWriting || !READ_ONLY.includes(each));
     if (places.length === 0) return undefined;
     const base = this.#random.pick(places);
-    return base === 'in' ? '[in]' : `[${base}+${16 * this.#random.below(PLACE_BYTES / 16 - 1)}]`;
+    const at = 16 * this.#random.below(PLACE_BYTES / 16 - 1);
+    return base === 'in' ? '[in]' : `[${base}+${at - (at % alignment)}]`;
   }
 
   #operand(rule: OperandRule, modifiers: Form['modifiers']): string {
@@ -279,7 +285,7 @@ function kernelOf(lines: readonly string[]): string {
   .reg .b64 %d<${REGISTERS}>;
   .reg .b32 %i<4>;
   .reg .b64 %a<4>, %outplace, %inplace, %tileplace, %tilegeneric, %localplace, %localgeneric, %tableplace;
-  .local .align 16 .b8 own[${PLACE_BYTES}];
+  .local .align 32 .b8 own[${PLACE_BYTES}];
   mov.u32 %i0, %ctaid.x;
   mov.u32 %i1, %ntid.x;
   mov.u32 %i2, %tid.x;
