@@ -63,3 +63,24 @@ test('eight halves, and pairs of them', async () => {
     ['53e03c0053e03c00', '53e03c003c003c00', '5400540054005400', '5400540054005400'],
   );
 });
+
+test('a result may stand where the address was', async () => {
+  const found = await outcomesOf(
+    `
+    mul.wide.u32 %rd2, %gid, 16;
+    cvt.rn.f16.u32 %rs1, %gid;
+    mov.u64 %rd3, room;
+    add.u64 %rd3, %rd3, %rd2;
+    mov.b16 %rs2, 0x3c00;
+    atom.global.add.noftz.v8.f16 {%rs3, %rs4, %rs5, %rs6, %rs7, %rs8, %rs9, %rs10}, [%rd3],
+      {%rs1, %rs2, %rs1, %rs2, %rs1, %rs2, %rs1, %rs2};
+    mov.u64 %rd4, room;
+    add.u64 %rd4, %rd4, %rd2;
+    ld.global.u64 %rd5, [%rd4+8];
+    mov.b64 %rd6, {%rs7, %rs8, %rs9, %rs10};
+    add.u64 %rd5, %rd5, %rd6;
+    st.global.u64 [%out], %rd5;`,
+    { threads: 2, declarations: '.global .align 16 .b8 room[64];', ways: ALL_WAYS },
+  );
+  assert.deepEqual(found, [0x3c00_0000_3c00_0000n, 0x3c00_3c00_3c00_3c00n]);
+});

@@ -269,7 +269,9 @@ function updateHalf(b: PtxBuilder, place: NamePlace, operands: readonly Value[],
 }
 
 function atomic(b: PtxBuilder): void {
-  for (let i = 0; i < elementsOf(b); i++) b.write(0, update(b, 1, i), i);
+  // A result may stand where the address is, or what comes to a later element.
+  const found = Array.from({ length: elementsOf(b) }, (_, i) => update(b, 1, i));
+  for (const [i, value] of found.entries()) b.write(0, value, i);
 }
 
 function reduce(b: PtxBuilder): void {
