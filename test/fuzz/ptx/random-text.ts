@@ -5,7 +5,7 @@
  */
 import { WavewrightError } from '../../../src/base/errors.ts';
 import { compilePtx } from '../../../src/ptx/compile/module.ts';
-import { bitsOf, type PtxType } from '../../../src/ptx/machine/types.ts';
+import { bitsOf, type PtxType, sizeOf } from '../../../src/ptx/machine/types.ts';
 import { countOf, type OperandRule, typeOf, vectorOf } from '../../../src/ptx/rows/operand-spec.ts';
 import type { Form, PtxRow } from '../../../src/ptx/rows/row.ts';
 import { formOf, PTX_ROWS } from '../../../src/ptx/rows/table.ts';
@@ -20,8 +20,10 @@ const CONSTANTS = [0n, 1n, 2n, 31n, 32n, 33n, 63n, 64n, 127n, 128n, 255n, 0x7fff
   .concat([0x8000_0000n, 0xffff_ffffn, 0x7f80_0000n, 0x3f80_0000n, 0x3ff0_0000_0000_0000n])
   .concat([0x7ff0_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn, 0x8000_0000_0000_0000n, 0xffff_ffff_ffff_ffffn]);
 
-/** What an access asks of its address, at most. */
-const alignmentOf = ({ vec, type = '' }: Form['modifiers']): number => (vec === 'v4' && type.endsWith('64') ? 32 : 16);
+/** What an access asks of its address. */
+const alignmentOf = ({ vec = 'v1', type = 'b64' }: Form['modifiers']): number =>
+  // reason: the alternatives of this modifier are types
+  Number(vec.slice(1)) * sizeOf(type as PtxType);
 
 /** Registers without a type of their own take values of each that is as wide. */
 const FILES = { 1: '%p', 16: '%h', 32: '%w', 64: '%d', 128: '%q' } as const;
@@ -199,7 +201,8 @@ export class PtxWriter {
     if (places.length === 0) return undefined;
     const base = this.#random.pick(places);
     const at = 16 * this.#random.below(PLACE_BYTES / 16 - 1);
-    return base === 'in' ? '[in]' : `[${base}+${at - (at % alignment)}]`;
+    if (base === 'in') return alignment > 8 ? undefined : '[in]';
+    return `[${base}+${at - (at % alignment)}]`;
   }
 
   #operand(rule: OperandRule, modifiers: Form['modifiers']): string {
