@@ -21,9 +21,11 @@ const CONSTANTS = [0n, 1n, 2n, 31n, 32n, 33n, 63n, 64n, 127n, 128n, 255n, 0x7fff
   .concat([0x7ff0_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn, 0x8000_0000_0000_0000n, 0xffff_ffff_ffff_ffffn]);
 
 /** What an access asks of its address. */
-const alignmentOf = ({ vec = 'v1', type = 'b64' }: Form['modifiers']): number =>
-  // reason: the alternatives of this modifier are types
-  Number(vec.slice(1)) * sizeOf(type as PtxType);
+function alignmentOf({ opcode, modifiers }: Form): number {
+  // Forms of 128 bits have no type to choose.
+  const { vec = 'v1', type = opcode.endsWith('.b128') ? 'b128' : 'b64' } = modifiers;
+  return Number(vec.slice(1)) * sizeOf(type as PtxType); // reason: the alternatives of this modifier are types
+}
 
 /** Registers without a type of their own take values of each that is as wide. */
 const FILES = { 1: '%p', 16: '%h', 32: '%w', 64: '%d', 128: '%q' } as const;
@@ -185,7 +187,7 @@ export class PtxWriter {
         const space = modifiers['space'] ?? 'generic';
         const place = isMatrix
           ? `[${this.#random.pick(MATRIX_PLACES[space]!)}]`
-          : this.#place(space, isWriting, alignmentOf(modifiers));
+          : this.#place(space, isWriting, alignmentOf(form));
         if (place === undefined) return undefined;
         parts.push(place);
       } else if (at === members) parts.push('0xffffffff');
