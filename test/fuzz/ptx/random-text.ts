@@ -22,8 +22,9 @@ const CONSTANTS = [0n, 1n, 2n, 31n, 32n, 33n, 63n, 64n, 127n, 128n, 255n, 0x7fff
 
 /** What an access asks of its address. */
 function alignmentOf({ opcode, modifiers }: Form): number {
-  // Forms of 128 bits have no type to choose.
-  const { vec = 'v1', type = opcode.endsWith('.b128') ? 'b128' : 'b64' } = modifiers;
+  // Forms of 128 bits have no type to choose: to the machine they are two values.
+  const { vec = 'v1', type = 'b64' } = modifiers;
+  if (opcode.endsWith('.b128')) return 16;
   return Number(vec.slice(1)) * sizeOf(type as PtxType); // reason: the alternatives of this modifier are types
 }
 
