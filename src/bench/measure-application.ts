@@ -1,6 +1,6 @@
 /** One application on one target: checked, measured, compared with programs that run the same source. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempDisposableSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';
@@ -88,7 +88,7 @@ export async function measureApplication(
   const steady = await sampleInTurn([checked!, unchecked!, ...rivals.map(({ program }) => program)], samples);
   const { instructions, tiers } = addStatistics(opened[0]!.runner.statistics, before, -1);
   const [steadyMs, uncheckedMs, ...others] = steady.map(({ cpuSeconds }) => cpuSeconds * 1000);
-  const kept = resources.use(temporaryFolder('wavewright-code-'));
+  const kept = resources.use(mkdtempDisposableSync(path.join(tmpdir(), 'wavewright-code-')));
   coldRun(target, application, kept.path);
   const [coldMs, againMs, ...othersCold] = await medians(samples, [
     () => coldRun(target, application, 'off'),
@@ -170,16 +170,10 @@ function printed(args: readonly string[], variables: Readonly<Record<string, str
 
 /** Building and running it, with nothing in PoCL's cache. */
 async function coldRunOf(file: string, application: ApplicationBenchmark, plan: Plan): Promise<number> {
-  using cache = temporaryFolder('wavewright-pocl-');
+  using cache = mkdtempDisposableSync(path.join(tmpdir(), 'wavewright-pocl-'));
   await using program = new Baseline(file, { POCL_CACHE_DIR: cache.path });
   const before = await program.cpuSeconds();
   await prepared(program, application, plan);
   await program.run();
   return ((await program.cpuSeconds()) - before) * 1000;
-}
-
-/** Disposing removes it. */
-function temporaryFolder(prefix: string): { readonly path: string } & Disposable {
-  const folder = mkdtempSync(path.join(tmpdir(), prefix));
-  return { path: folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }

@@ -57,12 +57,13 @@ export class FileCodeStore implements CodeStore {
 
   write(key: string, bytes: Uint8Array<ArrayBuffer>): void {
     const wanted = Buffer.from(key);
+    const hash = fnv1a(wanted);
     const head = Buffer.alloc(HEAD_BYTES);
-    for (const [i, word] of [wanted.length, bytes.length, fnv1a(wanted), fnv1a(bytes)].entries())
+    for (const [i, word] of [wanted.length, bytes.length, hash, fnv1a(bytes)].entries())
       head.writeUInt32LE(word, i * 4);
     try {
       this.#open();
-      const file = this.#file(wanted, fnv1a(wanted));
+      const file = this.#file(wanted, hash);
       // Beside the file first, so that whoever reads meanwhile has none or a whole one.
       const written = `${file}.${process.pid}`;
       writeFileSync(written, Buffer.concat([head, wanted, bytes]), { mode: 0o600 });
@@ -72,7 +73,9 @@ export class FileCodeStore implements CodeStore {
     }
   }
 
-  #file = (key: Uint8Array, hash: number): string => path.join(this.#folder, `${hash.toString(16)}-${key.length}`);
+  #file(key: Uint8Array, hash: number): string {
+    return path.join(this.#folder, `${hash.toString(16)}-${key.length}`);
+  }
 
   /** Makes the folder, and room in it. */
   #open(): void {

@@ -2,13 +2,12 @@
  * The T0 executor: one WebAssembly function per (instruction, operand shape), called by a small loop that is
  * WebAssembly too. Handlers are compiled when code that needs them is decoded, many in one module.
  */
-
 import { assert } from '../../base/errors.ts';
 import type { TraceRun } from '../../base/wave-trace.ts';
 import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
-import { keptCode } from '../lowering/code-store.ts';
+import { AS_IT_IS, kept } from '../lowering/code-store.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
 import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -139,9 +138,10 @@ export class HandlerTable {
       },
     };
     const { exports } = this.#instantiate(
-      keptCode(
+      kept(
         () => `runners ${this.#keyed}`,
         () => this.#runners(),
+        AS_IT_IS,
       ),
     );
     this.run = exports.run as RunFunction;
@@ -266,9 +266,10 @@ export class HandlerTable {
   compile(): void {
     if (this.#pending.length === 0) return;
     const first = this.#nextSlot - this.#pending.length;
-    const code = keptCode(
+    const code = kept(
       () => `T0 ${first} ${this.#keyed} ${this.#pending.map(({ key }) => key).join('\n')}`,
       () => this.#lowered(first),
+      AS_IT_IS,
     );
     this.#pending.length = 0;
     this.#pendingValues = 0;

@@ -1,7 +1,7 @@
 /** Compiled modules of this process, by everything that their code depends on. */
 import { concatenate } from '../../base/concatenate.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
-import { keptCode } from '../lowering/code-store.ts';
+import { type KeptForm, kept } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { HostWork } from '../machine/host-work.ts';
@@ -53,12 +53,7 @@ export function compiledModule(
   let compiled = modules.get(key);
   if (modules.has(key)) modules.delete(key);
   else {
-    compiled = compiledFrom(
-      keptCode(
-        () => `T1 ${key}`,
-        () => asBytes(lower()),
-      ),
-    );
+    compiled = compiledOf(kept(() => `T1 ${key}`, lower, LOWERED));
     work.compile(compiled?.sizeBytes ?? MAX_CODE_BYTES);
     totalBytes += bytesOf(key, compiled);
   }
@@ -73,17 +68,23 @@ export function compiledModule(
 }
 
 /** A line of JSON, then the module; nothing of code that cannot be compiled. */
-function asBytes(lowered: LoweredModule | undefined): Uint8Array<ArrayBuffer> {
-  if (!lowered) return new Uint8Array();
-  const { code, ...about } = lowered;
-  return concatenate([new TextEncoder().encode(`${JSON.stringify(about)}\n`), code]);
-}
+const LOWERED: KeptForm<LoweredModule | undefined> = {
+  asBytes: (lowered) => {
+    if (!lowered) return new Uint8Array();
+    const { code, ...about } = lowered;
+    return concatenate([new TextEncoder().encode(`${JSON.stringify(about)}\n`), code]);
+  },
+  fromBytes: (bytes) => {
+    if (bytes.length === 0) return undefined;
+    const end = bytes.indexOf(NEW_LINE);
+    const about: LoweredFunction = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
+    return { ...about, code: bytes.subarray(end + 1) };
+  },
+};
 
-function compiledFrom(bytes: Uint8Array<ArrayBuffer>): CompiledModule | undefined {
-  if (bytes.length === 0) return undefined;
-  const end = bytes.indexOf(NEW_LINE);
-  const about: LoweredFunction = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
-  const code = bytes.subarray(end + 1);
+function compiledOf(lowered: LoweredModule | undefined): CompiledModule | undefined {
+  if (!lowered) return undefined;
+  const { code, ...about } = lowered;
   return { ...about, module: new WebAssembly.Module(code), sizeBytes: code.length };
 }
 

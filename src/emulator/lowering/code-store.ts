@@ -22,17 +22,25 @@ export function keepCode(kept: CodeStore): void {
   store = kept;
 }
 
+/** What is kept, as bytes. */
+export interface KeptForm<T> {
+  asBytes(made: T): Bytes;
+  fromBytes(bytes: Bytes): T;
+}
+
+/** Of a module as it is. */
+export const AS_IT_IS: KeptForm<Bytes> = { asBytes: (code) => code, fromBytes: (code) => code };
+
 /**
  * What `make` makes, or made in another process. `key`, which is asked where there is a store, says all that
  * it depends on, but for the machine.
  */
-export function keptCode(key: () => string, make: () => Bytes): Bytes {
+export function kept<T>(key: () => string, make: () => T, { asBytes, fromBytes }: KeptForm<T>): T {
   if (!store) return make();
   const full = `${probeHost().fused} ${key()}`;
-  let bytes = store.read(full);
-  if (!bytes) {
-    bytes = make();
-    store.write(full, bytes);
-  }
-  return bytes;
+  const bytes = store.read(full);
+  if (bytes) return fromBytes(bytes);
+  const made = make();
+  store.write(full, asBytes(made));
+  return made;
 }
