@@ -1,17 +1,17 @@
 /** A folder of compiled code, which is there again in the next process. */
 import path from 'node:path';
 import { fnv1a } from '../../base/hash.ts';
+import { writeWholeFile } from '../../base/node-whole-file.ts';
 import { type CodeStore, keepCode } from '../../emulator/lowering/code-store.ts';
 
-const { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } =
-  process.getBuiltinModule('node:fs');
+const { mkdirSync, readdirSync, readFileSync, rmSync, statSync } = process.getBuiltinModule('node:fs');
 
 const HEAD_BYTES = 16;
 /** Of a folder; a file has some 60 KB. Where there are more, the older half goes. */
 const MAX_FILES = 2048;
 /** As `folderOf` and `FileCodeStore` name them. */
 const FOLDER_NAME = /^code-[\da-f]{1,16}$/;
-const FILE_NAME = /^[\da-f]{1,8}-\d+(?:\.\d+)?$/;
+const FILE_NAME = /^[\da-f]{1,8}-\d+(?:\.\d+\.\w*)?$/;
 /** Folders beside the one in use that are left: those of other versions. */
 const MAX_OTHERS = 3;
 
@@ -63,11 +63,7 @@ export class FileCodeStore implements CodeStore {
       head.writeUInt32LE(word, i * 4);
     try {
       this.#open();
-      const file = this.#file(wanted, hash);
-      // Beside the file first, so that whoever reads meanwhile has none or a whole one.
-      const written = `${file}.${process.pid}`;
-      writeFileSync(written, Buffer.concat([head, wanted, bytes]), { mode: 0o600 });
-      renameSync(written, file);
+      writeWholeFile(this.#file(wanted, hash), Buffer.concat([head, wanted, bytes]), 0o600);
     } catch {
       // Without a place for it, the next process compiles it again.
     }

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../../base/errors.ts';
+import { writeWholeFile } from '../../base/node-whole-file.ts';
 import { PREFIX, type QueueConnection } from './connection.ts';
 
 /** 64 hex digits. */
@@ -111,13 +112,10 @@ class FolderBlobs implements BlobStore {
 export function writeBlobFile(folder: string, blob: BlobHash, bytes: Uint8Array): void {
   const fs = process.getBuiltinModule('node:fs');
   const file = path.join(folder, blob);
-  const draft = `${file}.${process.pid}.${Math.random().toString(36).slice(2)}`;
   try {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    fs.writeFileSync(draft, bytes);
-    fs.renameSync(draft, file);
+    writeWholeFile(file, bytes);
   } catch (cause) {
-    if (fs.existsSync(draft)) fs.rmSync(draft);
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
     throw new WavewrightError('IO', `cannot be written (${code})`, { file, cause });
   }
