@@ -25,6 +25,18 @@ export function writeUnsigned(bytes: Uint8Array | number[], at: number, value: n
   return end + 1;
 }
 
+/** As `writeUnsigned`, a number of 32 bits, by integer operations alone: for what is written all the time. */
+export function writeWord(bytes: Uint8Array, at: number, value: number): number {
+  let end = at;
+  let rest = value | 0;
+  while ((rest & ~0x7f) !== 0) {
+    bytes[end++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  bytes[end] = rest;
+  return end + 1;
+}
+
 /** A safe integer that is not negative. */
 export function unsigned(value: number): Uint8Array {
   const bytes: number[] = [];

@@ -3,6 +3,8 @@
  * behind each other and ran with the same EXEC are one *run*; a *stream* names the runs of a wave one after
  * the other, and waves that did the same share it.
  */
+import { writeWord } from './leb128.ts';
+
 /** `pc`: of its first instruction. */
 export interface TracedRun {
   readonly pc: bigint;
@@ -45,18 +47,6 @@ const FLAGS = 4;
 const HIGH = 2 ** 32;
 /** Bytes of one item at most: four numbers of at most 8 bytes. */
 const MAX_ITEM_BYTES = 32;
-
-/** A number of 32 bits in LEB128, by integer operations alone. Returns where it ends. */
-function writeWord(bytes: Uint8Array, at: number, value: number): number {
-  let end = at;
-  let rest = value | 0;
-  while ((rest & ~0x7f) !== 0) {
-    bytes[end++] = (rest & 0x7f) | 0x80;
-    rest >>>= 7;
-  }
-  bytes[end] = rest;
-  return end + 1;
-}
 
 const mixed = (hash: number, word: number): number => Math.imul(hash ^ word, 0x01000193) ^ (hash >>> 15);
 

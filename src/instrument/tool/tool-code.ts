@@ -199,7 +199,7 @@ export class ToolCode {
    */
   atEntry({ blocks, address }: ToolFunction, hook: PointHook): void {
     assert(blocks.length > 0, () => `a function without code at ${address}`);
-    if (this.#guard) this.#insertions.guard(hook, this.#guard);
+    this.#guardHook(hook);
     this.#insertions.insert('entry', address, hook);
     if (hook.meaning && hook.refusal === undefined) this.describe(hook.meaning, 'entry', address);
   }
@@ -237,7 +237,7 @@ export class ToolCode {
 
   /** Puts what `hook` writes in the place of an instruction; refused as `remove` is, and as hooks are. */
   replace({ address }: ToolInstruction, hook: PointHook): void {
-    if (this.#guard) this.#insertions.guard(hook, this.#guard);
+    this.#guardHook(hook);
     this.#insertions.replace(address, { kind: 'replaced', hook });
   }
 
@@ -247,9 +247,13 @@ export class ToolCode {
     return this.#variable(name, { kind: 'bytes', isExecutable: true, ...own });
   }
 
+  #guardHook(hook: PointHook): void {
+    if (this.#guard) this.#insertions.guard(hook, this.#guard);
+  }
+
   #insert(side: Side, instruction: ToolInstruction, hook: PointHook): void {
     const { address } = instruction;
-    if (this.#guard) this.#insertions.guard(hook, this.#guard);
+    this.#guardHook(hook);
     this.#insertions.insert(side, address, hook);
     if (hook.refusal === undefined) this.#describe(hook, side, address, instruction);
   }
