@@ -3,7 +3,6 @@
  * one module leaves `.extern` is what another one defines.
  */
 import { WavewrightError } from '../base/errors.ts';
-import { firstAbove } from '../base/search.ts';
 import type { SourceLine } from '../codeobject/line-table.ts';
 import type { Device } from '../device/device.ts';
 import { guestAddress } from '../device/guest-address.ts';
@@ -11,22 +10,15 @@ import type { Dispatch } from '../device/launch.ts';
 import { faultText } from '../launch/fault-text.ts';
 import { UNKNOWN_STACK_BYTES } from '../launch/private-memory.ts';
 import { KERNEL_HEADER_BYTES, readKernelHeader, writeKernelHeader } from '../ptx/compile/kernel-header.ts';
-import {
-  compileModule,
-  type ImageKernel,
-  type PtxImage,
-  type Relocation,
-  sharedFunctions,
-} from '../ptx/compile/module.ts';
-import { SharedLayout, type SharedModule } from '../ptx/compile/shared-layout.ts';
+import type { ImageKernel, PtxImage, Relocation } from '../ptx/compile/module.ts';
 import { type StackNeeds, stackNeeds } from '../ptx/compile/stack-needs.ts';
 import { DebugLines } from '../ptx/text/debug-lines.ts';
 import { parseSource } from '../ptx/text/parser.ts';
-import { PtxSource } from '../ptx/text/source.ts';
-import type { PtxModule } from '../ptx/text/syntax.ts';
+import type { PtxSource } from '../ptx/text/source.ts';
 import { RequestServer } from '../services/cuda/request-server.ts';
 import type { Print } from '../services/hostcall/server.ts';
-import { DEVICE_LIBRARY, LIBRARY_FUNCTIONS, REQUESTS_SYMBOL } from './device-library.ts';
+import { compileTexts } from './compile-texts.ts';
+import { REQUESTS_SYMBOL } from './device-library.ts';
 import type { NvptxExecutable, NvptxLoadOptions, PtxKernel, PtxSymbol, PtxText } from './executable.ts';
 import { kernelMetadata } from './kernel-metadata.ts';
 import { LinkedNames, type Placed } from './link.ts';
@@ -60,7 +52,7 @@ export class PtxExecutable implements NvptxExecutable {
    */
   constructor(device: Device, texts: readonly PtxText[], { wanted = [], ...services }: NvptxLoadOptions = {}) {
     this.#device = device;
-    const images = compileAll(texts, wanted);
+    const images = compileTexts(texts, wanted);
     try {
       for (const { image, source } of images) this.#place(image, source);
       this.#names = new LinkedNames(this.#loaded);
@@ -207,10 +199,10 @@ export class PtxExecutable implements NvptxExecutable {
   /** `text`: the line of the PTX text, where that names one of the source. */
   #linesOf(pc: bigint): { readonly source?: SourceLine; readonly text?: SourceLine } {
     const loaded = this.#loadedAt(pc);
-    const offset = loaded && textOffsetAt(loaded, pc);
+    const offset = loaded?.image.lines.at(Number(pc - loaded.address));
     if (offset === undefined) return {};
     const text = { file: loaded!.image.name, ...loaded!.source.position(offset) };
-    loaded!.debugLines ??= new DebugLines(loaded!.image.module);
+    loaded!.debugLines ??= new DebugLines(parseSource(loaded!.source));
     const source = loaded!.debugLines.at(offset);
     return source ? { source, text } : { source: text };
   }
@@ -236,43 +228,10 @@ export class PtxExecutable implements NvptxExecutable {
   }
 }
 
-/** Where in the text the instruction begins that the code at an address comes from. */
-const textOffsetAt = ({ image: { lines }, address }: Loaded, pc: bigint): number | undefined =>
-  lines[firstAbove(lines, Number(pc - address)) - 1]?.textOffset;
-
 function trailingZeros(mask: bigint): bigint {
   let shift = 0n;
   while (mask > 0n && ((mask >> shift) & 1n) === 0n) shift++;
   return shift;
-}
-
-/** Functions are compiled that kernels or variables need, and those that several modules name. */
-function compileAll(
-  texts: readonly PtxText[],
-  wanted: readonly string[],
-): readonly { readonly image: PtxImage; readonly source: PtxSource }[] {
-  const own = texts.map(parsedText);
-  const parsed = needsLibrary(own.map(({ module }) => module))
-    ? [...own, parsedText({ text: DEVICE_LIBRARY, name: 'device library' })]
-    : own;
-  const shared = parsed.flatMap(({ module }) => [...sharedFunctions(module)]);
-  const [seen, names] = [new Set<string>(), new Set(wanted)];
-  for (const name of shared) (seen.has(name) ? names : seen).add(name);
-  const layout = new SharedLayout(parsed);
-  return parsed.map((part) => ({ source: part.source, image: compileModule(part, layout, names) }));
-}
-
-function parsedText({ text, name }: PtxText): SharedModule {
-  const source = new PtxSource(text, name);
-  return { source, module: parseSource(source) };
-}
-
-/** Whether the modules leave a function to CUDA's runtime. */
-function needsLibrary(modules: readonly PtxModule[]): boolean {
-  const functions = modules.flatMap(({ items }) => items.filter((item) => item.kind === 'function'));
-  const names = new Set<string>(LIBRARY_FUNCTIONS);
-  for (const { name, body } of functions) if (body) names.delete(name);
-  return functions.some(({ name, body }) => !body && names.has(name));
 }
 
 function undefinedSymbol({ image, source }: Loaded, { symbol, textOffset }: Relocation): WavewrightError {

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -37,6 +38,28 @@ test('what is written is read, by its key alone', () => {
     }),
     { numRuns: 50 },
   );
+});
+
+test('what is long is packed', () => {
+  const folder = newFolder('code');
+  const store = new FileCodeStore(folder);
+  const key = 'a long key '.repeat(30_000);
+  const code = Uint8Array.from({ length: 100_000 }, (_, i) => i % 251);
+  store.write(key, code);
+  const [name] = readdirSync(folder);
+  const file = path.join(folder, name!);
+  const whole = readFileSync(file);
+  assert.ok(whole.length < 20_000);
+  assert.deepEqual(store.read(key), code);
+  assert.equal(store.read(key.replace('y', 'z')), undefined);
+  for (const at of [3, 4, 7, 9, 13, 16, 1000, whole.length - 1]) {
+    const damaged = Buffer.from(whole);
+    damaged[at]! ^= 1;
+    writeFileSync(file, damaged);
+    assert.equal(store.read(key), undefined, `byte ${at}`);
+  }
+  writeFileSync(file, whole.subarray(0, -1));
+  assert.equal(store.read(key), undefined);
 });
 
 test('a file that is damaged, or is of another key, is none', () => {
@@ -92,38 +115,60 @@ test('of a full folder the older half goes, of other versions the oldest', () =>
   assert.deepEqual(new FileCodeStore(folder).read('key'), bytesOf('code'));
 });
 
-test('a program does the same with code of another process', () => {
-  const folder = newFolder('cache');
-  const run = (place: string) => {
-    const argv = ['bin/wavewright.js', 'run', '--stats', '--workers=1', 'examples/reduction/reduction.gfx90a.co'];
-    const env = { ...process.env, WAVEWRIGHT_CODE_CACHE: place };
-    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { cwd: ROOT, env, encoding: 'utf8' });
-    // Of what is counted times change.
-    return { status, stdout, instructions: /instructions.*/.exec(stderr)?.[0] };
-  };
-  const kept = (): Map<string, number> => {
-    const [version] = readdirSync(folder);
-    const files = readdirSync(path.join(folder, version!)).map((name) => path.join(folder, version!, name));
-    return new Map(files.map((file) => [file, statSync(file).mtimeMs]));
-  };
-  const without = run('off');
-  assert.equal(without.status, 0);
-  assert.ok(without.instructions, 'instructions are counted');
-  assert.equal(existsSync(folder), false);
-  assert.deepEqual(run(folder), without);
-  const first = kept();
-  const texts = [...first.keys()].map((file) => readFileSync(file, 'latin1'));
-  for (const kind of ['runners', 'T0', 'T1'])
-    assert.ok(
-      texts.some((text) => text.includes(` ${kind} `)),
-      kind,
-    );
-  assert.deepEqual(run(folder), without);
-  assert.deepEqual(kept(), first, 'nothing was compiled again');
-  for (const file of first.keys()) writeFileSync(file, readFileSync(file).subarray(0, -1));
-  assert.deepEqual(run(folder), without);
-  assert.equal(
-    [...kept()].every(([file, changedMs]) => changedMs !== first.get(file)),
-    true,
+test('of files that are large together the older ones go', () => {
+  const folder = newFolder('code');
+  mkdirSync(folder, { recursive: true });
+  for (let i = 0; i < 5; i++) {
+    const file = path.join(folder, `${i}-7`);
+    writeFileSync(file, '');
+    truncateSync(file, 2 ** 26);
+    utimesSync(file, 1000 + i, 1000 + i);
+  }
+  new FileCodeStore(folder).write('key', bytesOf('code'));
+  assert.deepEqual(
+    readdirSync(folder)
+      .filter((name) => name.endsWith('-7'))
+      .sort(),
+    ['3-7', '4-7'],
   );
 });
+
+for (const [program, kinds] of [
+  ['examples/reduction/reduction.gfx90a.co', [' runners ', ' T0 ', ' T1 ']],
+  ['examples/sieve/sieve.sm_70.ptx', ['PTX [', ' runners ', ' T0 ', ' T1 ']],
+] as const)
+  test(`${program} does the same with code of another process`, () => {
+    const folder = newFolder('cache');
+    const run = (place: string) => {
+      const argv = ['bin/wavewright.js', 'run', '--stats', '--workers=1', program];
+      const env = { ...process.env, WAVEWRIGHT_CODE_CACHE: place };
+      const { status, stdout, stderr } = spawnSync(process.execPath, argv, { cwd: ROOT, env, encoding: 'utf8' });
+      // Of what is counted times change.
+      return { status, stdout, instructions: /instructions.*/.exec(stderr)?.[0] };
+    };
+    const kept = (): Map<string, number> => {
+      const [version] = readdirSync(folder);
+      const files = readdirSync(path.join(folder, version!)).map((name) => path.join(folder, version!, name));
+      return new Map(files.map((file) => [file, statSync(file).mtimeMs]));
+    };
+    const without = run('off');
+    assert.equal(without.status, 0);
+    assert.ok(without.instructions, 'instructions are counted');
+    assert.equal(existsSync(folder), false);
+    assert.deepEqual(run(folder), without);
+    const first = kept();
+    const texts = [...first.keys()].map((file) => readFileSync(file, 'latin1'));
+    for (const kind of kinds)
+      assert.ok(
+        texts.some((text) => text.includes(kind)),
+        kind,
+      );
+    assert.deepEqual(run(folder), without);
+    assert.deepEqual(kept(), first, 'nothing was compiled again');
+    for (const file of first.keys()) writeFileSync(file, readFileSync(file).subarray(0, -1));
+    assert.deepEqual(run(folder), without);
+    assert.equal(
+      [...kept()].every(([file, changedMs]) => changedMs !== first.get(file)),
+      true,
+    );
+  });

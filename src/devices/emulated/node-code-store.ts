@@ -1,19 +1,30 @@
 /** A folder of compiled code, which is there again in the next process. */
 import path from 'node:path';
 import { fnv1a } from '../../base/hash.ts';
+import { type CodeStore, keepCode } from '../../base/kept-code.ts';
 import { writeWholeFile } from '../../base/node-whole-file.ts';
-import { type CodeStore, keepCode } from '../../emulator/lowering/code-store.ts';
 
 const { mkdirSync, readdirSync, readFileSync, rmSync, statSync } = process.getBuiltinModule('node:fs');
 
 const HEAD_BYTES = 16;
-/** Of a folder; a file has some 60 KB. Where there are more, the older half goes. */
+/** Of a folder; most files have some 60 KB. Where there is more, the older half goes. */
 const MAX_FILES = 2048;
+const MAX_BYTES = 2 ** 28;
+/** Of what is written before the folder is looked at again. */
+const ROOM_BYTES = MAX_BYTES / 8;
+/** Files whose key and code have more bytes are packed: those of long texts, of which an eighth is left. */
+const PLAIN_BYTES = 2 ** 18;
 /** As `folderOf` and `FileCodeStore` name them. */
 const FOLDER_NAME = /^code-[\da-f]{1,16}$/;
 const FILE_NAME = /^[\da-f]{1,8}-\d+(?:\.\d+\.\w*)?$/;
 /** Folders beside the one in use that are left: those of other versions. */
 const MAX_OTHERS = 3;
+
+type Head = [keyBytes: number, codeBytes: number, keyHash: number, codeHash: number];
+
+const isPacked = (sizeBytes: number): boolean => sizeBytes > PLAIN_BYTES;
+/** Most processes need none. */
+const zlib = () => process.getBuiltinModule('node:zlib');
 
 let current: string | undefined;
 
@@ -30,10 +41,11 @@ export function openCodeFolder(folder: string): void {
   keepCode(new FileCodeStore(folder));
 }
 
-/** A file: size of the key, size of the code, checksums of both (16 bytes, little-endian), key, code. */
+/** A file: sizes and checksums of key and code (four numbers of 32 bits), then these, packed where long. */
 export class FileCodeStore implements CodeStore {
   readonly #folder: string;
-  #isOpen = false;
+  /** Bytes that may be written before the folder is looked at again. */
+  #roomBytes = 0;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -44,11 +56,14 @@ export class FileCodeStore implements CodeStore {
     const hash = fnv1a(wanted);
     try {
       const file = readFileSync(this.#file(wanted, hash));
-      const [keyBytes, codeBytes, keyHash, codeHash] = [0, 4, 8, 12].map((at) => file.readUInt32LE(at));
-      const code = file.subarray(HEAD_BYTES + wanted.length);
-      const isWhole = keyBytes === wanted.length && codeBytes === code.length && keyHash === hash;
+      const [keyBytes, codeBytes, keyHash, codeHash] = [0, 4, 8, 12].map((at) => file.readUInt32LE(at)) as Head;
       // Two keys may have one hash.
-      if (!isWhole || !file.subarray(HEAD_BYTES, HEAD_BYTES + wanted.length).equals(wanted)) return undefined;
+      if (keyBytes !== wanted.length || keyHash !== hash) return undefined;
+      const sizeBytes = keyBytes + codeBytes;
+      const packed = file.subarray(HEAD_BYTES);
+      const whole = isPacked(sizeBytes) ? zlib().inflateRawSync(packed, { maxOutputLength: sizeBytes }) : packed;
+      if (whole.length !== sizeBytes || !whole.subarray(0, keyBytes).equals(wanted)) return undefined;
+      const code = whole.subarray(keyBytes);
       return fnv1a(code) === codeHash ? new Uint8Array(code) : undefined;
     } catch {
       return undefined;
@@ -62,8 +77,11 @@ export class FileCodeStore implements CodeStore {
     for (const [i, word] of [wanted.length, bytes.length, hash, fnv1a(bytes)].entries())
       head.writeUInt32LE(word, i * 4);
     try {
-      this.#open();
-      writeWholeFile(this.#file(wanted, hash), Buffer.concat([head, wanted, bytes]), 0o600);
+      const whole = Buffer.concat([wanted, bytes]);
+      const file = Buffer.concat([head, isPacked(whole.length) ? zlib().deflateRawSync(whole, { level: 1 }) : whole]);
+      if (file.length > this.#roomBytes) this.#makeRoom();
+      this.#roomBytes -= file.length;
+      writeWholeFile(this.#file(wanted, hash), file, 0o600);
     } catch {
       // Without a place for it, the next process compiles it again.
     }
@@ -74,22 +92,38 @@ export class FileCodeStore implements CodeStore {
   }
 
   /** Makes the folder, and room in it. */
-  #open(): void {
-    if (this.#isOpen) return;
-    this.#isOpen = true;
-    const isNew = mkdirSync(this.#folder, { recursive: true, mode: 0o700 }) !== undefined;
-    if (isNew) removeOldest(path.dirname(this.#folder), FOLDER_NAME, MAX_OTHERS + 1);
-    if (readdirSync(this.#folder).length > MAX_FILES) removeOldest(this.#folder, FILE_NAME, MAX_FILES / 2);
+  #makeRoom(): void {
+    this.#roomBytes = ROOM_BYTES;
+    if (mkdirSync(this.#folder, { recursive: true, mode: 0o700 }) !== undefined) {
+      const folders = entriesOf(path.dirname(this.#folder), FOLDER_NAME);
+      for (const { file } of folders.slice(MAX_OTHERS + 1)) remove(file);
+    }
+    const files = entriesOf(this.#folder, FILE_NAME);
+    if (files.length <= MAX_FILES && bytesOf(files) <= MAX_BYTES) return;
+    let bytes = 0;
+    for (const [place, { file, sizeBytes }] of files.entries()) {
+      bytes += sizeBytes;
+      if (place >= MAX_FILES / 2 || bytes > MAX_BYTES / 2) remove(file);
+    }
   }
 }
 
-/** Leaves so many entries of a folder whose names are of a form, those that changed last, and all others. */
-function removeOldest(folder: string, form: RegExp, count: number): void {
+interface Entry {
+  readonly file: string;
+  readonly sizeBytes: number;
+  readonly changedMs: number;
+}
+
+const bytesOf = (entries: readonly Entry[]): number => entries.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+const remove = (file: string): void => rmSync(file, { recursive: true, force: true });
+
+/** The entries of a folder whose names are of a form; those come first that changed last. */
+function entriesOf(folder: string, form: RegExp): Entry[] {
   const names = readdirSync(folder).filter((name) => form.test(name));
   const entries = names.map((name) => {
     const file = path.join(folder, name);
-    return { file, changedMs: statSync(file).mtimeMs };
+    const { size: sizeBytes, mtimeMs: changedMs } = statSync(file);
+    return { file, sizeBytes, changedMs };
   });
-  entries.sort((a, b) => b.changedMs - a.changedMs);
-  for (const { file } of entries.slice(count)) rmSync(file, { recursive: true, force: true });
+  return entries.sort((a, b) => b.changedMs - a.changedMs);
 }

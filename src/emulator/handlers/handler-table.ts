@@ -7,7 +7,7 @@ import type { TraceRun } from '../../base/wave-trace.ts';
 import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
-import { AS_IT_IS, kept } from '../lowering/code-store.ts';
+import { AS_IT_IS, keptModule } from '../lowering/code-store.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
 import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -138,7 +138,7 @@ export class HandlerTable {
       },
     };
     const { exports } = this.#instantiate(
-      kept(
+      keptModule(
         () => `runners ${this.#keyed}`,
         () => this.#runners(),
         AS_IT_IS,
@@ -266,7 +266,7 @@ export class HandlerTable {
   compile(): void {
     if (this.#pending.length === 0) return;
     const first = this.#nextSlot - this.#pending.length;
-    const code = kept(
+    const code = keptModule(
       () => `T0 ${first} ${this.#keyed} ${this.#pending.map(({ key }) => key).join('\n')}`,
       () => this.#lowered(first),
       AS_IT_IS,

@@ -1,7 +1,8 @@
 /** Compiled modules of this process, by everything that their code depends on. */
 import { concatenate } from '../../base/concatenate.ts';
+import type { KeptForm } from '../../base/kept-code.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
-import { type KeptForm, kept } from '../lowering/code-store.ts';
+import { keptModule } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { HostWork } from '../machine/host-work.ts';
@@ -53,7 +54,7 @@ export function compiledModule(
   let compiled = modules.get(key);
   if (modules.has(key)) modules.delete(key);
   else {
-    compiled = compiledOf(kept(() => `T1 ${key}`, lower, LOWERED));
+    compiled = compiledOf(keptModule(() => `T1 ${key}`, lower, LOWERED));
     work.compile(compiled?.sizeBytes ?? MAX_CODE_BYTES);
     totalBytes += bytesOf(key, compiled);
   }

@@ -1,46 +1,13 @@
-/** Compiled code that outlives the process, where somebody keeps it. */
+/** WebAssembly that outlives the process, where somebody keeps it. */
+import * as store from '../../base/kept-code.ts';
 import { probeHost } from './host.ts';
 
-type Bytes = Uint8Array<ArrayBuffer>;
-
-/**
- * Keeps bytes by a key of any length for the next process, as long as it likes. Neither throws: what cannot
- * be read is not there.
- */
-export interface CodeStore {
-  read(key: string): Bytes | undefined;
-  write(key: string, bytes: Bytes): void;
-}
-
-let store: CodeStore | undefined;
-
-/**
- * From now on, all code that this process compiles is kept in a store, and taken from there. What it holds
- * must come from the same sources: the meaning of instructions is in no key.
- */
-export function keepCode(kept: CodeStore): void {
-  store = kept;
-}
-
-/** What is kept, as bytes. */
-export interface KeptForm<T> {
-  asBytes(made: T): Bytes;
-  fromBytes(bytes: Bytes): T;
-}
-
 /** Of a module as it is. */
-export const AS_IT_IS: KeptForm<Bytes> = { asBytes: (code) => code, fromBytes: (code) => code };
+export const AS_IT_IS: store.KeptForm<Uint8Array<ArrayBuffer>> = {
+  asBytes: (code) => code,
+  fromBytes: (code) => code,
+};
 
-/**
- * What `make` makes, or made in another process. `key`, which is asked where there is a store, says all that
- * it depends on, but for the machine.
- */
-export function kept<T>(key: () => string, make: () => T, { asBytes, fromBytes }: KeptForm<T>): T {
-  if (!store) return make();
-  const full = `${probeHost().fused} ${key()}`;
-  const bytes = store.read(full);
-  if (bytes) return fromBytes(bytes);
-  const made = make();
-  store.write(full, asBytes(made));
-  return made;
-}
+/** As `kept` of `base/kept-code.ts`; `key` says all that it depends on, but for the machine. */
+export const keptModule = <T>(key: () => string, make: () => T, form: store.KeptForm<T>): T =>
+  store.kept(() => `${probeHost().fused} ${key()}`, make, form);

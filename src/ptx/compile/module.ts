@@ -11,6 +11,7 @@ import { parseSource } from '../text/parser.ts';
 import { PtxSource } from '../text/source.ts';
 import type { Alias, Constant, Initializer, PtxFunction, PtxModule, Variable } from '../text/syntax.ts';
 import { compileFunction, type EntryParameter, kernelParameters } from './function.ts';
+import { type ImageLines, LineCollector } from './image-lines.ts';
 import { KERNEL_HEADER_BYTES, type KernelHeader, writeKernelHeader } from './kernel-header.ts';
 import type { PlacedLine } from './place.ts';
 import type { NamePlace } from './scope.ts';
@@ -81,22 +82,14 @@ export interface ImageSymbol {
   readonly binding: LinkBinding;
 }
 
-/** From an offset of the image on: where in the text the instruction begins that this comes from. */
-export interface ImageLine {
-  readonly address: number;
-  readonly textOffset: number;
-}
-
 export interface PtxImage {
   readonly name: string;
-  readonly module: PtxModule;
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly kernels: readonly ImageKernel[];
   readonly functions: readonly ImageFunction[];
   readonly symbols: readonly ImageSymbol[];
   readonly relocations: readonly Relocation[];
-  /** In the order of the image. */
-  readonly lines: readonly ImageLine[];
+  readonly lines: ImageLines;
 }
 
 const ALIGNMENT = 16;
@@ -148,7 +141,7 @@ class ModuleCompiler {
   /** Distances to functions of the image, from the start of the instruction that has them at `place`. */
   readonly #branches: { readonly start: number; readonly place: number; readonly callee: string }[] = [];
   readonly #relocations: Relocation[] = [];
-  readonly #lines: ImageLine[] = [];
+  readonly #lines = new LineCollector();
   readonly #parts: { readonly offset: number; readonly bytes: Uint8Array }[] = [];
   readonly #headers: { readonly offset: number; readonly header: KernelHeader }[] = [];
   readonly #aliases: Pick<Alias, 'name' | 'target'>[] = [];
@@ -174,8 +167,8 @@ class ModuleCompiler {
     this.#compileFunctions(wanted);
     const { name } = this.#source;
     return {
-      ...{ name, module: this.#module, bytes: this.#bytes(), functions: this.#functions, symbols: this.#symbols },
-      ...{ kernels: this.#kernels, relocations: this.#relocations, lines: this.#lines },
+      ...{ name, bytes: this.#bytes(), functions: this.#functions, symbols: this.#symbols },
+      ...{ kernels: this.#kernels, relocations: this.#relocations, lines: this.#lines.lines() },
     };
   }
 
@@ -224,7 +217,6 @@ class ModuleCompiler {
       seen.add(name);
       work.push(...this.#function(item));
     }
-    this.#lines.sort((a, b) => a.address - b.address);
     for (const { name, target } of this.#aliases) {
       const found = this.#symbols.find((symbol) => symbol.name === target);
       if (found) this.#symbols.push({ ...found, name });
@@ -340,7 +332,7 @@ class ModuleCompiler {
     for (const { line, instruction, offset } of placed) {
       writeMachine(view, offset, instruction);
       const start = base + offset;
-      if (line.offset > 0) this.#lines.push({ address: start, textOffset: line.offset });
+      if (line.offset > 0) this.#lines.add(start, line.offset);
       if (line.callee !== undefined) {
         used.add(line.callee);
         const place = start + distanceOffset(instruction);
