@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { slowFiles } from './run-files.ts';
 import { lineAt, readSources, type SourceFile, withoutCommentsAndStrings } from './sources.ts';
 
 const MAX_LINES = 500;
@@ -357,6 +358,13 @@ for (const rule of TREE_RULES) {
     assert.deepEqual(withoutDebts(rule.check(files), rule.debts), []);
   });
 }
+
+test('what counts as a slow test is one', () => {
+  assert.deepEqual(
+    slowFiles().filter((file) => !documents.has(file)),
+    [],
+  );
+});
 
 test(`the median source file is under ${MAX_MEDIAN_LINES} lines`, () => {
   const median = (counts: number[]) => counts.sort((a, b) => a - b)[counts.length >> 1]!;
