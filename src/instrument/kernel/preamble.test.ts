@@ -122,7 +122,7 @@ test('vector registers begin with zeros in all lanes and ones in some, and nothi
     { kind: 'zero', first: 40, dwords: 2 },
     { kind: 'scratch', first: 42, dwords: 2 },
   ] as const;
-  const vectors = { first: 8, dwords: 2, ones: [{ register: 8, lane: 3 }] };
+  const vectors = { registers: [8, 9], ones: [{ register: 8, lane: 3 }] };
   assert.equal(
     listing({ processor: 'gfx90a', userSgprCount: 2 }, { kept, vectors }),
     [

@@ -21,7 +21,6 @@ import { type Target, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import type { CodeItem, SymbolPlace } from '../layout/code-item.ts';
 import { layoutCodeFor } from '../layout/layout-code.ts';
-import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import { orderMoves, type RegisterMove } from './register-moves.ts';
 
@@ -42,7 +41,8 @@ export type KeptValue =
   | { readonly kind: 'zero' | 'scratch'; readonly first: number; readonly dwords: 1 | 2 };
 
 /** Vector registers that hold 0 in all lanes, those that are off among them, but for those that hold 1. */
-export interface KeptVectors extends Pick<PhysicalRange, 'first' | 'dwords'> {
+export interface KeptVectors {
+  readonly registers: readonly number[];
   readonly ones: readonly { readonly register: number; readonly lane: number }[];
   /** One whose lanes 0 and 1 hold what FLAT_SCRATCH is when the kernel begins. */
   readonly flatScratch?: number | undefined;
@@ -198,12 +198,10 @@ class Writer {
   }
 
   /** Nothing is in VCC and SCC when a kernel begins. */
-  vectors({ first, dwords, ones, flatScratch }: KeptVectors, waveSize: 32 | 64): void {
+  vectors({ registers, ones, flatScratch }: KeptVectors, waveSize: 32 | 64): void {
     const [exec, vcc] = waveSize === 32 ? ['exec_lo', 'vcc_lo'] : ['exec', 'vcc'];
     this.#text(`s_or_saveexec_b${waveSize} ${vcc}, -1`, waveSize);
-    for (let register = first; register < first + dwords; register++) {
-      this.#text(`v_mov_b32 v${register}, 0`, waveSize);
-    }
+    for (const register of registers) this.#text(`v_mov_b32 v${register}, 0`, waveSize);
     this.#text(`s_mov_b${waveSize} ${exec}, ${vcc}`, waveSize);
     for (const { register, lane } of ones) this.#text(`v_writelane_b32 v${register}, 1, ${lane}`, waveSize);
     for (const [lane, half] of flatScratch === undefined ? [] : (['LO', 'HI'] as const).entries()) {

@@ -2,6 +2,7 @@
  * Registers that payloads keep for as long as a kernel runs: above all that the application uses, where no
  * wave is lost by them. A preamble sets them when the kernel begins.
  */
+import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
 import type { Kernel } from '../../codeobject/code-object.ts';
 import { initialSgprs } from '../../codeobject/initial-sgprs.ts';
@@ -20,22 +21,21 @@ import { ScratchArea } from '../kernel/scratch-area.ts';
 import type { FlatScratchCopy } from '../machine/flat-scratch.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
-
-/** Registers that payloads still find for themselves. */
-const [SPARE_SGPRS, SPARE_VGPRS] = [16, 8];
-const PAIR = 2;
+import { type CounterRegisters, type FirstUnused, PAIR, RegisterShare, SPARE } from './register-share.ts';
 
 /**
  * Those of kernels that share functions, so that each function finds them under the same numbers, whoever
  * calls it. They are taken one after the other, as code asks for them.
  */
-export class PersistentRegisters {
+export class PersistentRegisters implements CounterRegisters {
   readonly place: VariablePlace = { addressOf: (symbol) => this.#addressOf(symbol) };
   /** What was asked for is kept from then on. */
   readonly launch: LaunchRegisters;
   /** Private memory; payloads have it once it is asked for. */
   readonly scratch: ScratchArea;
   readonly #kernels: readonly Kernel[];
+  readonly #registers: readonly KernelRegisters[];
+  readonly #shares: RegisterShare[] = [];
   readonly #processor: string;
   readonly #first: number;
   readonly #end: number;
@@ -44,6 +44,8 @@ export class PersistentRegisters {
   readonly #initial = new Map<KeptInitialValue, number | undefined>();
   readonly #firstVector: number;
   readonly #vectorEnd: number;
+  /** Of each kernel, what it leaves free and no share has: the first of each file. */
+  readonly #unused: ReadonlyMap<KernelRegisters, FirstUnused>;
   /** Lanes that hold 1 at first in the kernels that begin at an address. */
   readonly #ones = new Map<bigint | undefined, { readonly register: number; readonly lane: number }[]>();
   #next: number;
@@ -54,17 +56,15 @@ export class PersistentRegisters {
   constructor(kernels: readonly KernelRegisters[], processor: string) {
     this.#processor = processor;
     this.#kernels = kernels.map((each) => each.kernel);
-    // Hooks may look at what the kernel begins with, though the kernel does not.
-    const target = targetFor(processor);
-    const begin = kernels.map(({ kernel }) => initialSgprs(kernel.descriptor, target).count);
-    const used = Math.max(...begin, ...kernels.map((each) => each.used.scalar));
-    this.#first = Math.ceil(used / PAIR) * PAIR;
-    this.#end = Math.min(...kernels.map((each) => each.growable.scalar)) - SPARE_SGPRS;
+    this.#registers = kernels;
+    const unused = kernels.map((each) => firstUnused(each, processor));
+    this.#first = Math.max(...unused.map(({ scalar }) => scalar));
+    this.#end = Math.min(...kernels.map((each) => each.growable.scalar)) - SPARE.scalar;
     this.#next = this.#first;
-    const usedVectors = Math.max(...kernels.map((each) => each.used.vector));
-    this.#firstVector = Math.ceil(usedVectors / PAIR) * PAIR;
-    this.#vectorEnd = Math.min(...kernels.map((each) => each.growable.vector)) - SPARE_VGPRS;
+    this.#firstVector = Math.max(...unused.map(({ vector }) => vector));
+    this.#vectorEnd = Math.min(...kernels.map((each) => each.growable.vector)) - SPARE.vector;
     this.#nextVector = this.#firstVector;
+    this.#unused = new Map(kernels.map((each, i) => [each, unused[i]!]));
     const initial = (value: KeptInitialValue): number | undefined => this.#initialOf(value);
     const implicitOffset = hiddenOffsetOf(this.#kernels);
     this.scratch = new ScratchArea(this.#kernels, {
@@ -94,24 +94,52 @@ export class PersistentRegisters {
     };
   }
 
-  /** What is taken so far. */
-  get ranges(): readonly PhysicalRange[] {
+  /** What is taken so far in code that some of the kernels run. */
+  rangesIn(kernels: readonly KernelRegisters[]): readonly PhysicalRange[] {
     return [
       { file: 'scalar', first: this.#first, dwords: this.#next - this.#first },
       { file: 'vector', first: this.#firstVector, dwords: this.#nextVector - this.#firstVector },
+      ...this.#sharesOf(kernels).flatMap((share) => share.ranges),
     ];
   }
 
-  /** How many registers kernels must be launched with. */
-  get counts(): { readonly scalar: number; readonly vector: number } {
-    const [scalar, vector] = [this.#kept.length > 0, this.#nextVector > this.#firstVector];
-    return { scalar: scalar ? this.#next : 0, vector: vector ? this.#nextVector : 0 };
+  /** How many registers a kernel must be launched with. */
+  countsOf(kernel: KernelRegisters): { readonly scalar: number; readonly vector: number } {
+    const end = (file: RegisterFile): number =>
+      Math.max(
+        0,
+        ...this.rangesIn([kernel]).map((each) =>
+          each.file === file && each.dwords > 0 ? each.first + each.dwords : 0,
+        ),
+      );
+    return { scalar: end('scalar'), vector: end('vector') };
   }
 
-  /** What is taken for good: preambles, and payloads that must leave it alone, are made from now on. */
-  close(): readonly PhysicalRange[] {
+  /**
+   * What is taken for good in code that some of the kernels run: preambles, and payloads that must leave it
+   * alone, are made from now on.
+   */
+  close(kernels: readonly KernelRegisters[]): readonly PhysicalRange[] {
     this.#isClosed = true;
-    return this.ranges;
+    return this.rangesIn(kernels);
+  }
+
+  /**
+   * Registers in code that only some of the kernels run: numbers that these leave free though others use
+   * them; then those that all of them leave.
+   */
+  shareOf(kernels: readonly KernelRegisters[]): CounterRegisters {
+    if (kernels.length === this.#kernels.length) return this;
+    const share = new RegisterShare(kernels, this.#unused, {
+      common: this,
+      ...{ commonFirst: { scalar: this.#first, vector: this.#firstVector }, isClosed: () => this.#isClosed },
+    });
+    this.#shares.push(share);
+    return share;
+  }
+
+  #sharesOf(kernels: readonly KernelRegisters[]): readonly RegisterShare[] {
+    return this.#shares.filter((share) => kernels.some((each) => share.kernels.has(each)));
   }
 
   /** The first of one or two SGPRs that hold 0 when a kernel begins; undefined where none are left. */
@@ -141,13 +169,16 @@ export class PersistentRegisters {
 
   /** What sets the registers when a kernel begins. */
   preambleOf(kernel: Kernel): Preamble | undefined {
-    this.#isClosed = true;
-    const [, { first, dwords }] = this.ranges as readonly [PhysicalRange, PhysicalRange]; // reason: one for each file
+    const own = this.#registers.filter((each) => each.kernel === kernel);
+    const registers = this.close(own).flatMap(({ file, first, dwords }) =>
+      file === 'vector' ? Array.from({ length: dwords }, (_, i) => first + i) : [],
+    );
+    const kept = [...this.#kept, ...this.#sharesOf(own).flatMap((share) => share.kept)];
     const usesScratch = this.scratch.isUsed;
-    if (this.#kept.length === 0 && dwords === 0 && !usesScratch) return undefined;
+    if (kept.length === 0 && registers.length === 0 && !usesScratch) return undefined;
     const ones = this.#ones.get(kernel.entryAddress) ?? [];
-    const vectors = { first, dwords, ones, flatScratch: this.#flatScratchVector };
-    const request = { kept: this.#kept, usesScratch, ...(dwords > 0 && { vectors }) };
+    const vectors = { registers, ones, flatScratch: this.#flatScratchVector };
+    const request = { kept, usesScratch, ...(registers.length > 0 && { vectors }) };
     const preamble = kernelPreamble(kernel, this.#processor, request);
     assert(typeof preamble === 'object', () => `what was taken can be set: ${preamble}`);
     return preamble;
@@ -199,6 +230,12 @@ export class PersistentRegisters {
     this.#next = end;
     return first;
   }
+}
+
+/** Hooks may look at what the kernel begins with, though the kernel does not. */
+function firstUnused({ kernel, used }: KernelRegisters, processor: string): FirstUnused {
+  const begin = initialSgprs(kernel.descriptor, targetFor(processor)).count;
+  return { scalar: alignUp(Math.max(begin, used.scalar), PAIR), vector: alignUp(used.vector, PAIR) };
 }
 
 /** How far behind the first argument the hidden ones are, where that is the same for all kernels. */

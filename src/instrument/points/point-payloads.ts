@@ -108,7 +108,7 @@ export class PointPayloads {
 
   /** One register each; what is kept for whole kernels is reserved as such. */
   #notKept({ lifted }: FunctionPoints, ranges: readonly PhysicalRange[]): PhysicalRange[] {
-    const { ranges: kept = [] } = this.plans.persistentOf(lifted) ?? {};
+    const kept = this.plans.persistentOf(lifted)?.rangesIn(this.plans.kernelsOf(lifted)) ?? [];
     return ranges
       .flatMap(({ file, first, dwords }) =>
         Array.from({ length: dwords }, (_, i): PhysicalRange => ({ file, first: first + i, dwords: 1 })),

@@ -32,6 +32,52 @@ test('what one kernel keeps is reserved in its plan alone', () => {
   assert.equal(plans.planOf(three), free);
 });
 
+test('what some kernels keep is reserved in all code that they run, and has numbers that others use', () => {
+  const address = 's_getpc_b64 s[4:5]\ns_add_u32 s4, s4, callee@rel32@lo+4\ns_addc_u32 s5, s5, callee@rel32@hi+12';
+  const call = `${address}\ns_swappc_b64 s[30:31], s[4:5]`;
+  const source = `${kernelSource('few', call)}
+${kernelSource('also', call)}
+${kernelSource('many', `${call}\ns_mov_b32 s101, 1\nv_mov_b32 v60, 1`)}
+.text
+.type callee,@function
+callee:
+s_setpc_b64 s[30:31]
+.size callee, .-callee
+`;
+  const lifted = liftCodeObject(parseCodeObject(assembledImage(source, 'kernels').bytes, 'kernels.co'));
+  const plans = new RegisterPlans(lifted, { isMoved: () => true });
+  const [few, also, many] = ['few', 'also', 'many'].map((name) => plans.kernelNamed(name)!);
+  const functionOf = (kernel: string) =>
+    lifted.functions.find(({ kernels }) => kernels.some((each) => each.name === kernel))!;
+  const registers = plans.persistentOfKernel(few!)!;
+  assert.equal(registers, plans.persistentOfKernel(many!));
+  const [both, own, other] = [[few!, also!], [few!], [also!]].map((kernels) => registers.shareOf(kernels));
+  assert.deepEqual(
+    [both!.takeScalars(2), own!.takeScalars(1), other!.takeScalars(1), both!.takeScalars(2), own!.takeVectors()],
+    [32, 34, 34, 36, 0],
+  );
+  assert.equal(registers.shareOf([many!]).takeScalars(1), undefined);
+  const reservedIn = (kernel: string | undefined): string =>
+    plans
+      .planOf(kernel === undefined ? lifted.functions.find(({ kernels }) => kernels.length === 0)! : functionOf(kernel))
+      .reserved.filter(({ dwords }) => dwords > 0)
+      .map(({ file, first, dwords }) => `${file[0]}${first} ${dwords}`)
+      .sort()
+      .join();
+  assert.equal(reservedIn(undefined), 's32 2,s34 1,s34 1,s36 2,v0 2');
+  assert.equal(reservedIn('few'), 's32 2,s34 1,s36 2,v0 2');
+  assert.equal(reservedIn('also'), 's32 2,s34 1,s36 2');
+  assert.equal(reservedIn('many'), '');
+  assert.deepEqual(
+    [few, also, many].map((each) => plans.keptBy(each!)),
+    [
+      { scalar: 38, vector: 2 },
+      { scalar: 38, vector: 0 },
+      { scalar: 0, vector: 0 },
+    ],
+  );
+});
+
 test('a kernel whose calls are not understood may be in any function', () => {
   // The second kernel hides the address that it makes of the function, and keeps s27 over the call.
   const address = 's_getpc_b64 s[4:5]\ns_add_u32 s4, s4, callee@rel32@lo+4\ns_addc_u32 s5, s5, callee@rel32@hi+12';

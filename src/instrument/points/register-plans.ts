@@ -126,7 +126,7 @@ export class RegisterPlans {
 
   /** How many registers a kernel must have for what is kept in it. */
   keptBy(kernel: KernelRegisters): { readonly scalar: number; readonly vector: number } {
-    return this.#persistent.get(kernel)?.counts ?? { scalar: 0, vector: 0 };
+    return this.#persistent.get(kernel)?.countsOf(kernel) ?? { scalar: 0, vector: 0 };
   }
 
   /** Private memory for payloads of a kernel. */
@@ -169,7 +169,7 @@ export class RegisterPlans {
           most: Math.max(granted, Math.min(...kernels.map((each) => each.most[file]))),
         };
       });
-      const kept = this.persistentOf(lifted)?.close();
+      const kept = this.persistentOf(lifted)?.close(kernels);
       const reserved = kept ? [...this.reserved, ...kept] : this.reserved;
       plan = this.#one({ ...limits, reserved, memory: this.#memory.get(lifted) });
       this.#plans.set(lifted, plan);

@@ -9,11 +9,11 @@ import type { PairedCounter, ResidentCounter, Residents } from '../tool/resident
 import type { ToolFunction } from '../tool/tool-function.ts';
 import { COUNTER_BYTES, type Counters, readCounters, type VariableMemory } from '../tool/variables.ts';
 import { type CounterHooks, flushHook, type LaneCounter, type LaneRow } from './counter-payloads.ts';
-import type { PersistentRegisters } from './persistent-registers.ts';
+import type { CounterRegisters } from './register-share.ts';
 
 /** Those of kernels that share functions. */
 export class ResidentCounters implements Residents {
-  readonly #registers: PersistentRegisters;
+  readonly #registers: CounterRegisters;
   readonly #place: Pick<Counters, 'name' | 'symbol'>;
   readonly #waveSize: number;
   readonly #hooks: CounterHooks;
@@ -25,7 +25,7 @@ export class ResidentCounters implements Residents {
 
   /** `place`: the variable that it all is added to. */
   constructor(
-    registers: PersistentRegisters,
+    registers: CounterRegisters,
     place: Pick<Counters, 'name' | 'symbol'>,
     waveSize: number,
     hooks: CounterHooks,
