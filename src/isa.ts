@@ -76,7 +76,7 @@ export {
   type Description,
   describe,
 } from './isa/amdgpu/report/describe.ts';
-export { ROWS } from './isa/amdgpu/rows/index.ts';
+export { allRows } from './isa/amdgpu/rows/index.ts';
 export { AmdgpuStep, AmdgpuStepReader } from './isa/amdgpu/step.ts';
 export { type AssembledInstruction, assembleInstruction } from './isa/amdgpu/text/assembler/assemble.ts';
 export { formatInstruction } from './isa/amdgpu/text/disassemble.ts';

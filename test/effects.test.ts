@@ -16,7 +16,7 @@ import { type Encoding, encodingsOf } from '../src/isa/amdgpu/encoding/encodings
 import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../src/isa/amdgpu/rows/index.ts';
 import { MODE_GPR_INDEX } from '../src/isa/amdgpu/semantics/gpr-index.ts';
 import { AmdgpuStepReader } from '../src/isa/amdgpu/step.ts';
 import { formatInstruction } from '../src/isa/amdgpu/text/disassemble.ts';
@@ -45,7 +45,9 @@ const VGPRS = 256;
 
 const encodingsFor = (target: Target, waveSize: 32 | 64): Encoding[] =>
   // RDNA3 ISA 7.6: in waves of 32 lanes only.
-  ROWS.flatMap((row) => encodingsOf(row, target)).filter(({ format }) => format.name !== 'VOPD' || waveSize === 32);
+  allRows()
+    .flatMap((row) => encodingsOf(row, target))
+    .filter(({ format }) => format.name !== 'VOPD' || waveSize === 32);
 
 function decoded(words: readonly number[], target: Target, waveSize: 32 | 64): Instruction {
   const instruction = decoderFor(target.processor, waveSize).decode(new DataView(bytesOf(words).buffer), 0);

@@ -35,7 +35,7 @@ import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
 import { type Encoding, encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../src/isa/amdgpu/rows/index.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { MEMORY_FORMATS, randomEncoding } from './lockstep/random-encoding.test-support.ts';
 
@@ -303,7 +303,8 @@ for (const [processor, waveSize, states] of TARGETS) {
     const target = targetFor(processor);
     const random = randomGenerator(0xbadadd);
     const worlds = EXECUTORS.map((executor) => ({ executor, world: new World(processor, executor, waveSize) }));
-    const encodings = ROWS.filter((row) => row.semantics)
+    const encodings = allRows()
+      .filter((row) => row.semantics)
       .flatMap((row) => encodingsOf(row, target))
       .filter(({ format }) => MEMORY_FORMATS.has(format.name));
     let faults = 0;

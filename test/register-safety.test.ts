@@ -29,7 +29,7 @@ import { encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0 } from '../src/isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../src/isa/amdgpu/semantics/instruction-builder.ts';
 import { floatMode } from '../src/isa/amdgpu/semantics/mode.ts';
 import { AmdgpuStepReader } from '../src/isa/amdgpu/step.ts';
@@ -177,7 +177,8 @@ for (const [turn, processor] of ['gfx908', 'gfx90a', 'gfx942'].entries()) {
     const decode = (words: readonly number[]) => decoder.decode(new DataView(bytesOf([...words, 0]).buffer), 0);
     const worlds = EXECUTORS.map((executor) => ({ executor, world: new World(processor, executor, 64) }));
     const counts = { moved: 0, missingSource: 0, missingDestination: 0, accumulators: 0 };
-    const encodings = ROWS.filter((row) => row.semantics)
+    const encodings = allRows()
+      .filter((row) => row.semantics)
       .flatMap((row) => encodingsOf(row, target))
       .filter(({ format }) => format.name.startsWith('V'));
     for (const encoding of sampled(encodings, 3, turn)) {
@@ -370,7 +371,9 @@ for (const [processor, waveSize] of [
     const reader = new AmdgpuStepReader(processor, waveSize, MODE);
     const world = new World(processor, 'handlers', waveSize);
     let [wide, vectors] = [0, 0];
-    for (const encoding of ROWS.filter((row) => row.semantics).flatMap((row) => encodingsOf(row, target))) {
+    for (const encoding of allRows()
+      .filter((row) => row.semantics)
+      .flatMap((row) => encodingsOf(row, target))) {
       if (encoding.format.name === 'VOPD' && waveSize === 64) continue;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const words = randomEncoding(encoding, random, target);

@@ -9,7 +9,7 @@ import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
 import { encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../src/isa/amdgpu/rows/index.ts';
 import { CHOSEN_INSTRUCTION, isChosen } from './chosen-instruction.ts';
 import { differences } from './semantics/difference.ts';
 import type { Recording } from './semantics/recorded.ts';
@@ -84,7 +84,8 @@ for (const target of TARGETS) {
       const key = `${decoded.row.format} ${decoded.row.name}`;
       counts.set(key, (counts.get(key) ?? 0) + statesIn(columns, before.registers));
     }
-    const missing = ROWS.filter((row) => isChosen(row) && row.semantics)
+    const missing = allRows()
+      .filter((row) => isChosen(row) && row.semantics)
       .filter((row) => encodingsOf(row, targetFor(target)).length > 0)
       .filter(({ name }) => !EXCEPTIONS.some(([pattern]) => pattern.test(name)))
       .filter(({ format, name }) => (counts.get(`${format} ${name}`) ?? 0) < MIN_STATES)

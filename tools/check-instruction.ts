@@ -10,7 +10,7 @@ import path from 'node:path';
 import { encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { exactnessOf } from '../src/isa/amdgpu/report/coverage.ts';
-import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../src/isa/amdgpu/rows/index.ts';
 import { namesOf } from '../test/chosen-instruction.ts';
 import { encodingSamples } from '../test/oracle/encoding-samples.ts';
 import { compareWithLlvm, isShown } from '../test/oracle/llvm-text.ts';
@@ -28,7 +28,7 @@ const missing = (text: string): Finding => ({ verdict: 'MISSING', text });
 const failing = (text: string): Finding => ({ verdict: 'FAILS', text });
 
 const [name = ''] = process.argv.slice(2);
-const rows = ROWS.filter((row) => namesOf(row).has(name));
+const rows = allRows().filter((row) => namesOf(row).has(name));
 if (rows.length === 0) {
   process.stderr.write(`check-instruction: there is no row '${name}'; usage: npm run check:instruction -- NAME\n`);
   process.exit(2);

@@ -5,7 +5,7 @@
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 
 export const LITERAL = 255;
 /** Inline constants: 0 and from it on up to 64. */
@@ -19,7 +19,9 @@ export class Emitter {
 
   constructor(processor: string) {
     this.target = targetFor(processor);
-    for (const encoding of ROWS.filter((row) => row.semantics).flatMap((row) => encodingsOf(row, this.target)))
+    for (const encoding of allRows()
+      .filter((row) => row.semantics)
+      .flatMap((row) => encodingsOf(row, this.target)))
       if (!this.#byName.has(encoding.row.name)) this.#byName.set(encoding.row.name, encoding);
   }
 

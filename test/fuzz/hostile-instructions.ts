@@ -8,7 +8,7 @@ import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodi
 import type { Field, Format } from '../../src/isa/amdgpu/encoding/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { MEMORY_FORMATS, randomEncoding } from '../lockstep/random-encoding.test-support.ts';
 import { Emitter, LITERAL } from './emitter.ts';
@@ -45,7 +45,7 @@ export class HostileInstructions {
   constructor(processor: string, waveSize: 32 | 64) {
     this.target = targetFor(processor);
     this.#waveSize = waveSize;
-    const rows = ROWS.filter((row) => row.semantics);
+    const rows = allRows().filter((row) => row.semantics);
     const all = rows.flatMap((row) => encodingsOf(row, this.target));
     this.#emitter = new Emitter(processor);
     this.#all = all.filter(({ row, format }) => {

@@ -8,7 +8,7 @@ import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { CHOSEN_INSTRUCTION, isChosen } from '../chosen-instruction.ts';
 import { IS_FULL_SCALE, sampled } from '../scale.ts';
 import { difference, type Fill, Lockstep, randomGenerator } from './lockstep.test-support.ts';
@@ -55,9 +55,9 @@ for (const [turn, [processor, waveSize, step]] of TARGETS.entries()) {
   const byFormat = Map.groupBy(
     // Jumps leave the handlers for the scheduler, which the reference does at once: whole programs cover
     // them.
-    ROWS.filter((row) => isChosen(row) && row.semantics && row.flags.terminator !== 'jump').flatMap((row) =>
-      encodingsOf(row, target),
-    ),
+    allRows()
+      .filter((row) => isChosen(row) && row.semantics && row.flags.terminator !== 'jump')
+      .flatMap((row) => encodingsOf(row, target)),
     ({ format }) => format.name,
   );
   for (const [name, encodings] of byFormat) {

@@ -11,7 +11,7 @@ import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodi
 import type { FormatName } from '../../src/isa/amdgpu/encoding/formats.ts';
 import { SGPR_EXEC_LO, SGPR_VCC_LO } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../../src/isa/amdgpu/semantics/instruction-builder.ts';
 import { floatMode } from '../../src/isa/amdgpu/semantics/mode.ts';
 import { randomEncoding } from './random-encoding.test-support.ts';
@@ -92,12 +92,13 @@ export class KernelGenerator {
     this.#waveSize = waveSize;
     this.#mask = `b${waveSize}`;
     this.#decoder = decoderFor(processor, waveSize);
-    const rows = ROWS.filter((row) => row.semantics);
+    const rows = allRows().filter((row) => row.semantics);
     this.#byName = Map.groupBy(
       rows.flatMap((row) => encodingsOf(row, target)),
       ({ row }) => row.name,
     );
-    this.#encodings = ROWS.filter(({ name, semantics }) => semantics && !NOT_USED.test(name))
+    this.#encodings = allRows()
+      .filter(({ name, semantics }) => semantics && !NOT_USED.test(name))
       .flatMap((row) => encodingsOf(row, target))
       .filter(({ format }) => MOST_LANES.test(format.name) && (waveSize === 32 || format.name !== 'VOPD'));
   }

@@ -5,7 +5,7 @@ import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/en
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type FormatName, formatByName, formatsOf } from '../../src/isa/amdgpu/encoding/formats.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 /** Where an address has no scalar part: gfx9, gfx11, gfx10. */
@@ -50,7 +50,7 @@ for (const processor of [
   'gfx1200',
 ]) {
   const target = targetFor(processor);
-  const encodings: Encoding[] = ROWS.flatMap((row) => encodingsOf(row, target));
+  const encodings: Encoding[] = allRows().flatMap((row) => encodingsOf(row, target));
   const formats = new Set(formatsOf(target.families).map(({ name }) => name));
   for (const [key, samples] of Object.entries(SAMPLES)) {
     const name = key as FormatName;

@@ -7,7 +7,7 @@ import { type Format, type FormatName, formatByName, generationOf } from '../../
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
 import { scalarText, vgprText } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { rowsOf } from '../../src/isa/amdgpu/rows/index.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 const v = (register: number): number => 256 + register;
@@ -129,7 +129,7 @@ function registers(instruction: Instruction): (string | undefined)[] {
 
 for (const { target, waveSize } of TARGETS) {
   const { processor, families } = target;
-  const decoder = new Decoder(target, waveSize, ROWS);
+  const decoder = new Decoder(target, waveSize, rowsOf);
   const { primary, extended, vop3Base } = generationOf(families);
   const ofTarget = Object.entries(SAMPLES).filter(
     ([name]) =>

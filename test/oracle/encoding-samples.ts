@@ -8,7 +8,7 @@ import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodi
 import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/encoding/formats.ts';
 import type { Row } from '../../src/isa/amdgpu/encoding/row.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 
 export interface EncodingSample {
   readonly encoding: Encoding;
@@ -111,7 +111,7 @@ export function encodingSamples(
   perEncoding: number,
   seed: number,
   processor: string,
-  rows: readonly Row[] = ROWS,
+  rows: readonly Row[] = allRows(),
 ): EncodingSample[] {
   const r = random(seed);
   const target = targetFor(processor);

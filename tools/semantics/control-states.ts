@@ -4,7 +4,7 @@
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { COLUMNS, DEFAULT_MODE } from './jobs.ts';
 import { namesOf } from './register-file.ts';
 import { type Generated, StateBuilder } from './state-builder.ts';
@@ -237,7 +237,7 @@ function makerOf(name: string): Maker | undefined {
 
 export function* controlRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     const maker = row.semantics && makerOf(row.name);
     const encoding = maker && encodingsOf(row, target)[0];
     if (!maker || !encoding) continue;

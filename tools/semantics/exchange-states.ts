@@ -4,7 +4,7 @@
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { COLUMNS } from './jobs.ts';
 import { accessOf } from './memory.ts';
 import { ADDRESS, DATA, DESCRIPTOR, RESULT, SECOND_DATA, SOFFSET, slots } from './memory-states.ts';
@@ -224,7 +224,7 @@ export function* exchangeStates(
 
 export function* exchangeRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     if (!row.semantics || !/^(DS|GLOBAL|SCRATCH|MUBUF)$/.test(row.format)) continue;
     const [encoding] = encodingsOf(row, target);
     if (!encoding) continue;

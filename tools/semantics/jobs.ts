@@ -5,7 +5,7 @@
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { dwordsOf, isFloat, type OperandSpec } from '../../src/isa/amdgpu/encoding/row.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
 import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
 import { effectiveFields, encodedWords } from './encoded.ts';
@@ -313,7 +313,7 @@ export function* encodingVariants(
   processor: string,
 ): Generator<{ encoding: Encoding; target: Target; variant: Variant }> {
   const target = targetFor(processor);
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     if (!row.semantics || row.flags.terminator) continue;
     for (const encoding of encodingsOf(row, target)) {
       if (!FORMATS.test(encoding.format.name) || !isSampled(encoding)) continue;

@@ -8,7 +8,7 @@
 import { encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import type { Row } from '../../src/isa/amdgpu/encoding/row.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { differences } from '../../test/semantics/difference.ts';
 import type { Recording } from '../../test/semantics/recorded.ts';
 import { StateRunner } from '../../test/semantics/state-runner.ts';
@@ -83,7 +83,7 @@ const MEMORY_STATES = [accessStates, exchangeStates, scalarAccessStates];
 const STATES_PER_RECORDING = 20;
 
 const target = targetFor(processor);
-for (const row of ROWS) {
+for (const row of allRows()) {
   if (!row.semantics || !MEMORY_FORMATS.test(row.format) || !filter.test(row.name)) continue;
   for (const encoding of encodingsOf(row, target)) {
     for (let made = 0, i = 0; made < states; i++) {

@@ -5,7 +5,7 @@
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import {
   inputPlace,
   outputPlace,
@@ -209,7 +209,7 @@ function stateOf(encoding: Encoding, target: Target, waveSize: 32 | 64): Unsourc
 
 export function* matrixRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     if (!row.semantics || !row.format.startsWith('VOP3P')) continue;
     const [encoding] = encodingsOf(row, target);
     const recording = encoding && stateOf(encoding, target, waveSize);

@@ -5,7 +5,7 @@
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import type { OperandType } from '../../src/isa/amdgpu/encoding/row.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import type { Random } from '../../test/oracle/encoding-samples.ts';
 import { COLUMNS } from './jobs.ts';
 import { type Access, accessOf, Bytes, loaded, updated } from './memory.ts';
@@ -248,7 +248,7 @@ const FORMATS = new Set(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF']);
 
 export function* memoryRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     if (!row.semantics || !FORMATS.has(row.format)) continue;
     for (const encoding of encodingsOf(row, target)) {
       const file = encoding.format.name.toLowerCase();

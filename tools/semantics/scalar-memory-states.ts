@@ -4,7 +4,7 @@
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
-import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { allRows } from '../../src/isa/amdgpu/rows/index.ts';
 import { COLUMNS } from './jobs.ts';
 import { type Access, accessOf, updated } from './memory.ts';
 import { unsigned } from './numbers.ts';
@@ -142,7 +142,7 @@ export function* scalarAccessStates(
 
 export function* scalarMemoryRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     const [encoding] = encodingsOf(row, target);
     if (!encoding || !row.semantics) continue;
     for (const recording of scalarAccessStates(encoding, target, waveSize)) yield { file: 'smem', recording };

@@ -7,7 +7,7 @@ import { coverage } from '../../isa/amdgpu/report/coverage.ts';
 import { coverageMarkdown, coverageText } from '../../isa/amdgpu/report/coverage-text.ts';
 import { describe } from '../../isa/amdgpu/report/describe.ts';
 import { decodedText, descriptionsText, fieldsOf } from '../../isa/amdgpu/report/describe-text.ts';
-import { ROWS } from '../../isa/amdgpu/rows/index.ts';
+import { allRows } from '../../isa/amdgpu/rows/index.ts';
 import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { didYouMean } from '../arguments/suggest.ts';
@@ -93,7 +93,7 @@ function shown(names: readonly string[], options: Options): string {
   const described = names.flatMap((name) => {
     const found = targets.flatMap((target) => describe(name, target));
     if (found.length > 0) return found;
-    const known = [...new Set(ROWS.flatMap((row) => Object.values(row.opcodes).map((opcode) => opcode.name)))];
+    const known = [...new Set(allRows().flatMap((row) => Object.values(row.opcodes).map((opcode) => opcode.name)))];
     const where = targets.map(({ processor }) => processor).join(', ');
     throw usage(`no instruction '${name}' on ${where}`, didYouMean(name, known));
   });

@@ -9,7 +9,7 @@
 import { assert } from '../../base/errors.ts';
 import { encodingsOf } from '../../isa/amdgpu/encoding/encodings.ts';
 import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
-import { ROWS } from '../../isa/amdgpu/rows/index.ts';
+import { allRows } from '../../isa/amdgpu/rows/index.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import type { PayloadLabel, PointLiteral, SymbolHalf } from '../layout/payload-code.ts';
 import type { MachineItem, Payload, PhysicalRange, Purpose, RegisterUse, VirtualRegister } from './machine-code.ts';
@@ -247,7 +247,7 @@ const names = new Map<string, ReadonlyMap<string, string>>();
 function nameOn(text: string, { target }: CodeContext): string {
   let known = names.get(target.processor);
   if (!known) {
-    known = new Map(ROWS.flatMap((row) => encodingsOf(row, target).map(({ name }) => [row.name, name] as const)));
+    known = new Map(allRows().flatMap((row) => encodingsOf(row, target).map(({ name }) => [row.name, name] as const)));
     names.set(target.processor, known);
   }
   const [mnemonic = ''] = text.split(/\s/, 1);

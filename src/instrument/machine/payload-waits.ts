@@ -6,7 +6,7 @@ import { ofFamily } from '../../isa/amdgpu/encoding/format.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { limitOf, WAIT_COUNTERS } from '../../isa/amdgpu/encoding/wait-counters.ts';
-import { ROWS } from '../../isa/amdgpu/rows/index.ts';
+import { allRows } from '../../isa/amdgpu/rows/index.ts';
 import type { MachineItem, Payload, VirtualRegister } from './machine-code.ts';
 import { PayloadBuilder } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
@@ -26,7 +26,7 @@ const formsByTarget = new Map<string, WaitForms>();
 function waitFormsOf(target: Target): WaitForms {
   let forms = formsByTarget.get(target.processor);
   if (!forms) {
-    const rows = ROWS.filter((row) => encodingsOf(row, target).length > 0);
+    const rows = allRows().filter((row) => encodingsOf(row, target).length > 0);
     const single = new Map<WaitCounter, string>();
     for (const { name, operands, flags } of rows) {
       if (typeof flags.waits !== 'object' || flags.waits.length > 1) continue;

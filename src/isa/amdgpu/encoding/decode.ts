@@ -1,7 +1,14 @@
 /** Machine code to instructions, by tables of a target's rows. */
 import { assert } from '../../../base/errors.ts';
 import { type Encoding, encodingsOf } from './encodings.ts';
-import { EXTENSION_MARKERS, type Format, type FormatName, formatsOf, generationOf } from './formats.ts';
+import {
+  type EncodingGeneration,
+  EXTENSION_MARKERS,
+  type Format,
+  type FormatName,
+  formatsOf,
+  generationOf,
+} from './formats.ts';
 import { Instruction } from './instruction.ts';
 import type { Row } from './row.ts';
 import type { Target } from './targets.ts';
@@ -14,6 +21,18 @@ const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
   VOP3B_DPP8: 'VOP3_DPP8',
   VOP3P_MAI: 'VOP3P',
 };
+
+type RowsOf = (format: FormatName) => readonly Row[];
+
+/**
+ * Formats whose rows may have encodings in the table of `name`: those that share it, and of VOP3 all with a
+ * form there.
+ */
+function formatsInTable(name: FormatName, { vop3Base }: EncodingGeneration): readonly FormatName[] {
+  // reason: the keys of both are names of formats
+  const sharing = (Object.keys(TABLE_OF) as FormatName[]).filter((format) => TABLE_OF[format] === name);
+  return [name, ...sharing, ...(name === 'VOP3' ? (Object.keys(vop3Base) as FormatName[]) : [])];
+}
 
 interface FormatTable {
   readonly format: Format;
@@ -46,12 +65,13 @@ export class Decoder {
   readonly #byTopBits: FormatTable[][] = [];
   readonly #extended = new Map<FormatName, FormatTable>();
   readonly #tables: ReadonlyMap<FormatName, FormatTable>;
-  /** Rows that no table holds yet, by their format. Most code has few formats. */
-  readonly #waiting: Map<FormatName, Row[]>;
+  readonly #rowsOf: RowsOf;
+  /** Formats whose rows the tables hold. Most code has few formats. */
+  readonly #entered = new Set<FormatName>();
   readonly #wideLiterals: boolean;
 
-  /** The tables hold `rows`, which the instruction set above brings. */
-  constructor(target: Target, waveSize: 32 | 64, rows: readonly Row[]) {
+  /** The tables hold rows that the instruction set above brings, and that are asked for by format. */
+  constructor(target: Target, waveSize: 32 | 64, rowsOf: RowsOf) {
     this.target = target;
     this.waveSize = waveSize;
     this.#primary = formatsOf(target.families)
@@ -64,18 +84,18 @@ export class Decoder {
     const tables = new Map(this.#primary.map((table) => [table.format.name, table]));
     for (const [name, table] of this.#extended) tables.set(name, table);
     this.#tables = tables;
-    this.#waiting = Map.groupBy(rows, ({ format }) => format);
+    this.#rowsOf = rowsOf;
   }
 
   /** Enters the rows that may have encodings in a table: those of its format, and all with a form in VOP3. */
   #fill(table: FormatTable): void {
     table.isFilled = true;
-    const { name } = table.format;
-    const { vop3Base } = generationOf(this.target.families);
-    for (const [format, rows] of this.#waiting) {
-      if ((TABLE_OF[format] ?? format) !== name && (name !== 'VOP3' || vop3Base[format] === undefined)) continue;
-      this.#waiting.delete(format);
-      for (const row of rows) for (const encoding of encodingsOf(row, this.target)) this.#enter(encoding);
+    for (const format of formatsInTable(table.format.name, generationOf(this.target.families))) {
+      if (this.#entered.has(format)) continue;
+      this.#entered.add(format);
+      for (const row of this.#rowsOf(format)) {
+        for (const encoding of encodingsOf(row, this.target)) this.#enter(encoding);
+      }
     }
   }
 

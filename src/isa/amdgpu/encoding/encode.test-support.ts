@@ -1,6 +1,6 @@
 /** Machine code of one instruction for tests: from its text, or by its name and the fields of an encoding. */
 import { assert } from '../../../base/errors.ts';
-import { ROWS } from '../rows/index.ts';
+import { allRows } from '../rows/index.ts';
 import { assembleInstruction } from '../text/assembler/assemble.ts';
 import { encodeFields, type FieldValues } from './encode.ts';
 import { encodingsOf } from './encodings.ts';
@@ -17,7 +17,7 @@ export function assemble(text: string, processor = 'gfx90a', waveSize: 32 | 64 =
 
 /** Rows by their names and by what targets call them: some tests encode every value of an immediate. */
 const rowsNamed = new Map<string, Set<Row>>();
-for (const row of ROWS) {
+for (const row of allRows()) {
   for (const name of [row.name, ...Object.values(row.opcodes).map((opcode) => opcode.name)]) {
     if (name === undefined) continue;
     const rows = rowsNamed.get(name) ?? new Set();

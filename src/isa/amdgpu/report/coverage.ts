@@ -4,7 +4,7 @@ import { encodingsOf } from '../encoding/encodings.ts';
 import type { FormatName } from '../encoding/formats.ts';
 import type { Row } from '../encoding/row.ts';
 import { TARGET_PROCESSORS, type Target, targetFor } from '../encoding/targets.ts';
-import { ROWS } from '../rows/index.ts';
+import { allRows } from '../rows/index.ts';
 
 /** `missing`: decoded and printed, but not executed. */
 export type Exactness = 'exact' | 'approximate' | 'missing';
@@ -44,7 +44,7 @@ const nameOn = (row: Row, target: Target): string | undefined => encodingsOf(row
 
 function targetCoverage(target: Target): TargetCoverage {
   const formats = new Map<FormatName, { row: Row; name: string }[]>();
-  for (const row of ROWS) {
+  for (const row of allRows()) {
     const name = nameOn(row, target);
     if (name === undefined) continue;
     formats.set(row.format, [...(formats.get(row.format) ?? []), { row, name }]);

@@ -7,7 +7,7 @@ import { type Encoding, encodingsOf } from '../encoding/encodings.ts';
 import type { Field, FormatName } from '../encoding/formats.ts';
 import { dwordsOf, type OperandSpec, type Row, type RowFlags } from '../encoding/row.ts';
 import type { Target } from '../encoding/targets.ts';
-import { ROWS } from '../rows/index.ts';
+import { allRows } from '../rows/index.ts';
 import { InstructionBuilder } from '../semantics/instruction-builder.ts';
 import { type Exactness, exactnessOf } from './coverage.ts';
 import { manualSection } from './manuals.ts';
@@ -72,7 +72,7 @@ const MODE = {
 export function describe(name: string, target: Target): Description[] {
   const bare = name.toLowerCase().replace(/_(e32|e64|sdwa|dpp|dpp8)$/, '');
   const isMeant = (each: string): boolean => each === bare || each === name;
-  return ROWS.flatMap((row) => {
+  return allRows().flatMap((row) => {
     if (!isMeant(row.name) && !Object.values(row.opcodes).some((opcode) => isMeant(opcode.name))) return [];
     const encodings = encodingsOf(row, target);
     const own = encodings[0]?.name;

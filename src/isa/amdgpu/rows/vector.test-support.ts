@@ -11,7 +11,7 @@ import type { Format, FormatName } from '../encoding/formats.ts';
 import { dwordsOf, type OperandSpec } from '../encoding/row.ts';
 import { targetFor } from '../encoding/targets.ts';
 import { DEFAULT_MODE, TestWave } from '../semantics/machine.test-support.ts';
-import { ROWS } from './index.ts';
+import { allRows } from './index.ts';
 
 /**
  * Registers that the operands get; masks stand in s[20:21] (sdst) and s[22:23] (src2) where the encoding lets
@@ -97,7 +97,7 @@ function setSources(wave: TestWave, operands: readonly OperandSpec[], lane: numb
 export function run(name: string, tuples: readonly (readonly bigint[])[], options: Options = {}): Result[] {
   const { processor = 'gfx90a' } = options;
   const target = targetFor(processor);
-  const encodings = ROWS.flatMap((row) => encodingsOf(row, target));
+  const encodings = allRows().flatMap((row) => encodingsOf(row, target));
   const encoding = encodings.find(
     (each) =>
       (each.name === name || each.row.name === name) &&

@@ -3,18 +3,20 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { encodingsOf } from '../encoding/encodings.ts';
 import { type Target, targetFor } from '../encoding/targets.ts';
-import { ROWS } from '../rows/index.ts';
+import { allRows } from '../rows/index.ts';
 import { spellingOf } from './immediate-text.ts';
 import { TextReader } from './reader/text-reader.ts';
 
 const TARGETS = ['gfx9-generic', 'gfx90a', 'gfx942', 'gfx1030', 'gfx1100'].map(targetFor);
 
-const SPELLED = new Map(ROWS.flatMap(({ name, flags }) => (flags.spelled ? [[name, flags.spelled]] : [])));
+const SPELLED = new Map(allRows().flatMap(({ name, flags }) => (flags.spelled ? [[name, flags.spelled]] : [])));
 
 /** What is spelled on a target that has the instruction. */
-const SPELLED_ON = ROWS.filter(({ name }) => SPELLED.has(name)).flatMap((row) =>
-  TARGETS.filter((target) => encodingsOf(row, target).length > 0).map((target) => [row.name, target] as const),
-);
+const SPELLED_ON = allRows()
+  .filter(({ name }) => SPELLED.has(name))
+  .flatMap((row) =>
+    TARGETS.filter((target) => encodingsOf(row, target).length > 0).map((target) => [row.name, target] as const),
+  );
 
 /** Spelled otherwise than as a number or as parts that are numbers. */
 const isNamed = (text: string): boolean =>

@@ -210,7 +210,7 @@ function smfmac(size: Size, opcode: number, left: ElementFormat, right = left): 
 }
 
 // biome-ignore format: one row per line, as the tables of the manual
-const CDNA2_AND_3_ROWS: readonly Row[] = [
+const cdna2And3Rows = (): readonly Row[] => [
   cdna3('16x16x8', 1, 'xf32', 0x3e),
   cdna3('32x32x4', 1, 'xf32', 0x3f),
   both('32x32x1', 2, 'f32', 0x40),
@@ -263,16 +263,20 @@ const CDNA2_AND_3_ROWS: readonly Row[] = [
 ];
 
 /** gfx908 has those of CDNA2 before the last bf16 and the f64 ones; accumulators are AGPRs. */
-const CDNA1_ROWS: readonly Row[] = CDNA2_AND_3_ROWS.flatMap((cdna2Row) => {
-  const { name, opcodes, operands, flags } = cdna2Row;
-  const opcode = opcodes.gfx90a?.opcode;
-  if (opcode === undefined || /_1k$|f64$/.test(name)) return [];
-  const [vdst, src0, src1, src2] = operands.map(({ type }) => type);
-  const operandText = `=vdst:${vdst}/a src0:${src0} src1:${src1} src2:${src2}/a`;
-  const reason = flags.approximate && { approximate: `${flags.approximate}, nor how CDNA1 differs from CDNA2` };
-  return [
-    row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText, semanticsOf(cdna2Row), { ...flags, ...reason }),
-  ];
-});
+const cdna1Rows = (): readonly Row[] =>
+  cdna2And3Rows().flatMap((cdna2Row) => {
+    const { name, opcodes, operands, flags } = cdna2Row;
+    const opcode = opcodes.gfx90a?.opcode;
+    if (opcode === undefined || /_1k$|f64$/.test(name)) return [];
+    const [vdst, src0, src1, src2] = operands.map(({ type }) => type);
+    const operandText = `=vdst:${vdst}/a src0:${src0} src1:${src1} src2:${src2}/a`;
+    const reason = flags.approximate && { approximate: `${flags.approximate}, nor how CDNA1 differs from CDNA2` };
+    return [
+      row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText, semanticsOf(cdna2Row), {
+        ...flags,
+        ...reason,
+      }),
+    ];
+  });
 
-export const MATRIX_ROWS: readonly Row[] = [...CDNA2_AND_3_ROWS, ...CDNA1_ROWS];
+export const matrixRows = (): readonly Row[] => [...cdna2And3Rows(), ...cdna1Rows()];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { encode, type FieldValues } from '../../encoding/encode.test-support.ts';
 import { DEFAULT_MODE, TestWave } from '../../semantics/machine.test-support.ts';
-import { ROWS } from '../index.ts';
+import { allRows } from '../index.ts';
 
 const LANES = Array.from({ length: 64 }, (_, lane) => lane);
 const ACTIVE = 0xffff_0000_5555_0001n;
@@ -19,7 +19,7 @@ function waveWithAddresses(): TestWave {
 const offsets = (offset: number): FieldValues => ({ offset0: offset & 255, offset1: offset >> 8 });
 /** Fields of operands that an instruction does not have must be 0. */
 function used(name: string, fields: FieldValues): FieldValues {
-  const { operands } = ROWS.find((row) => row.name === name)!;
+  const { operands } = allRows().find((row) => row.name === name)!;
   const isUsed = (field: string): boolean =>
     /^(offset|gds)/.test(field) || operands.some((spec) => spec.field === field);
   return Object.fromEntries(Object.entries(fields).filter(([field]) => isUsed(field)));

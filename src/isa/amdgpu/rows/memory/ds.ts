@@ -172,14 +172,15 @@ const INTEGER_ATOMICS: readonly (readonly [
 const RTN = 32;
 const WIDE = 64;
 
-const integerAtomics = INTEGER_ATOMICS.flatMap(([stem, letter, opcodes, update, sources]) =>
-  ([32, 64] as const).flatMap((bits) =>
-    ['', '_rtn'].map((rtn) => {
-      const step = (bits === 64 ? WIDE : 0) + (rtn ? RTN : 0);
-      return atomicRow([`ds_${stem}${rtn}_${letter}${bits}`, variant(opcodes, step), update, sources]);
-    }),
-  ),
-);
+const integerAtomics = () =>
+  INTEGER_ATOMICS.flatMap(([stem, letter, opcodes, update, sources]) =>
+    ([32, 64] as const).flatMap((bits) =>
+      ['', '_rtn'].map((rtn) => {
+        const step = (bits === 64 ? WIDE : 0) + (rtn ? RTN : 0);
+        return atomicRow([`ds_${stem}${rtn}_${letter}${bits}`, variant(opcodes, step), update, sources]);
+      }),
+    ),
+  );
 
 /** Two exchanges of a dword, each where bit 31 of its data is set; the address is a multiple of 8. */
 const conditionalExchange: Semantics = (b) => {
@@ -262,12 +263,13 @@ const SOURCES_IN_LDS: readonly (readonly [
   ['add', 'f', 149, [32]],
 ];
 
-const sourceInLds = SOURCES_IN_LDS.flatMap(([stem, letter, opcode, widths]) =>
-  widths.map((bits) => {
-    const gfx9 = opcode + (bits === 64 ? WIDE : 0);
-    return row('DS', `ds_${stem}_src2_${letter}${bits}`, { gfx9, gfx90a: -1, gfx101: gfx9 }, 'addr:b32 offset:imm16');
-  }),
-);
+const sourceInLds = () =>
+  SOURCES_IN_LDS.flatMap(([stem, letter, opcode, widths]) =>
+    widths.map((bits) => {
+      const gfx9 = opcode + (bits === 64 ? WIDE : 0);
+      return row('DS', `ds_${stem}_src2_${letter}${bits}`, { gfx9, gfx90a: -1, gfx101: gfx9 }, 'addr:b32 offset:imm16');
+    }),
+  );
 
 const swizzle: Semantics = (b, _source, pattern) => fromLane(b, 'addr', ldsSwizzleSource(b, pattern!));
 
@@ -305,13 +307,27 @@ const FLOAT_ATOMICS: readonly AtomicShape[] = [
   ['ds_add_rtn_f64', { gfx90a: 0x7c }, LDS_FLOAT_UPDATES.addF64],
 ];
 
+/**
+ * Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of
+ * the address.
+ */
 // biome-ignore format: one row per line, as the tables of the manual
-export const DS_ROWS: readonly Row[] = [
+const waveSyncRows = (): readonly Row[] => [
+  row('DS', 'ds_gws_sema_release_all', gws(0x98, 0x18), 'offset:imm16', undefined, GWS),
+  row('DS', 'ds_gws_init', gws(0x99, 0x19), 'data:b32 offset:imm16', syncGlobally('gws-init'), GLOBAL),
+  row('DS', 'ds_gws_sema_v', gws(0x9a, 0x1a), 'offset:imm16', undefined, GWS),
+  row('DS', 'ds_gws_sema_br', gws(0x9b, 0x1b), 'data:b32 offset:imm16', undefined, GWS),
+  row('DS', 'ds_gws_sema_p', gws(0x9c, 0x1c), 'offset:imm16', undefined, GWS),
+  row('DS', 'ds_gws_barrier', gws(0x9d, 0x1d), 'data:b32 offset:imm16', syncGlobally('gws-barrier'), GLOBAL),
+];
+
+// biome-ignore format: one row per line, as the tables of the manual
+export const dsRows = (): readonly Row[] => [
   atomicRow(['ds_cond_sub_u32', { gfx12: 0x98 }, INTEGER_UPDATES.conditionalSub]),
   atomicRow(['ds_cond_sub_rtn_u32', { gfx12: 0xa8 }, INTEGER_UPDATES.conditionalSub]),
   atomicRow(['ds_sub_clamp_u32', { gfx12: 0x99 }, INTEGER_UPDATES.clampedSub]),
   atomicRow(['ds_sub_clamp_rtn_u32', { gfx12: 0xa9 }, INTEGER_UPDATES.clampedSub]),
-  ...integerAtomics,
+  ...integerAtomics(),
   ...FLOAT_ATOMICS.map(atomicRow),
   atomicRow(['ds_wrxchg_rtn_b32', renamed('ds_wrxchg_rtn_b32', 0x2d), INTEGER_UPDATES.swap]),
   atomicRow(['ds_wrxchg_rtn_b64', renamed('ds_wrxchg_rtn_b64', 0x6d), INTEGER_UPDATES.swap]),
@@ -365,19 +381,12 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_nop', common(0x14), '', () => {}, LANES_ONLY),
   row('DS', 'ds_ordered_count', { gfx9: 0xbf, gfx90a: -1, gfx10: 0x3f, gfx12: -1 }, '=vdst:b32 addr:b32 offset:imm16', undefined, { touches: { readsState: ['m0'] }, gds: 'always' }),
 
-  ...sourceInLds,
+  ...sourceInLds(),
 
   // Ray tracing and geometry shaders.
   row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 0xad, gfx12: -1 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16', undefined, LANES_ONLY),
   row('DS', 'ds_add_gs_reg_rtn', { gfx11: 0x7a, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16', undefined, GLOBAL),
   row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 0x7b, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16', undefined, GLOBAL),
 
-  // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place
-  // of the address.
-  row('DS', 'ds_gws_sema_release_all', gws(0x98, 0x18), 'offset:imm16', undefined, GWS),
-  row('DS', 'ds_gws_init', gws(0x99, 0x19), 'data:b32 offset:imm16', syncGlobally('gws-init'), GLOBAL),
-  row('DS', 'ds_gws_sema_v', gws(0x9a, 0x1a), 'offset:imm16', undefined, GWS),
-  row('DS', 'ds_gws_sema_br', gws(0x9b, 0x1b), 'data:b32 offset:imm16', undefined, GWS),
-  row('DS', 'ds_gws_sema_p', gws(0x9c, 0x1c), 'offset:imm16', undefined, GWS),
-  row('DS', 'ds_gws_barrier', gws(0x9d, 0x1d), 'data:b32 offset:imm16', syncGlobally('gws-barrier'), GLOBAL),
+  ...waveSyncRows(),
 ];

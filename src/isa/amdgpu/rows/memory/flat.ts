@@ -116,7 +116,7 @@ const BLOCK: RowFlags = { touches: { readsState: ['m0'], isPartial: true } };
 const TRANSPOSED: RowFlags = { touches: { isCrossLane: true } };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const FLAT_ROWS: readonly Row[] = [
+export const flatRows = (): readonly Row[] => [
   ...loadAndStoreRows(FLAT),
   ...atomicRows(FLAT),
   ...floatAtomicRows(FLAT, 'gfx940'),

@@ -8,7 +8,7 @@ import { row } from '../table/row.ts';
 /** M0 has the address; where a lane of a quad is on, the others are written, too. */
 const FROM_M0: RowFlags = { touches: { readsState: ['m0'], isPartial: true } };
 
-export const LDSDIR_ROWS: readonly Row[] = [
+export const ldsdirRows = (): readonly Row[] => [
   row('LDSDIR', 'lds_param_load', { gfx11: 0x00, gfx12: ['ds_param_load', 0x00] }, '=vdst:b32', undefined, {
     ...FROM_M0,
     spelled: { field: 'attr', as: 'attribute' },

@@ -153,7 +153,7 @@ const accessing = (name: string): RowFlags => ({
   ...(name.startsWith('bvh') && { counter: 'bvh' }),
 });
 
-export const MIMG_ROWS: readonly Row[] = [
+export const mimgRows = (): readonly Row[] => [
   ...IMAGES.flatMap(([name, gfx9, gfx10, gfx11]) => {
     const inSample = IS_SAMPLE.test(name);
     const image = row(

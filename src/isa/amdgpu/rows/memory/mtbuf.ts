@@ -15,28 +15,29 @@ const COMPONENTS: readonly (readonly [name: string, dwords: number, d16Dwords: n
 const ADDRESS = 'vaddr:address srsrc:b128 soffset:b32 offset:imm12';
 
 /** Loads from `first` on, stores four opcodes further on. */
-export const MTBUF_ROWS: readonly Row[] = COMPONENTS.flatMap(([name, dwords, d16Dwords], i) =>
-  (['load', 'store'] as const).flatMap((verb) => {
-    const convert = verb === 'load' ? loadFormatted : storeFormatted;
-    const first = i + (verb === 'load' ? 0 : 4);
-    const [whole, half] = verb === 'load' ? ['=', name === 'x' ? '+' : '='] : ['', ''];
-    return [
-      row(
-        'MTBUF',
-        `tbuffer_${verb}_format_${name}`,
-        { gfx9: first, gfx10: first },
-        `${whole}vdata:b${dwords * 32} ${ADDRESS}`,
-        convert({ channels: i + 1, format: 'instruction' }),
-        CONVERTS,
-      ),
-      row(
-        'MTBUF',
-        `tbuffer_${verb}_format_d16_${name}`,
-        { gfx9: first + 8, gfx10: first + 8, gfx11: [`tbuffer_${verb}_d16_format_${name}`, first + 8] },
-        `${half}vdata:b${d16Dwords * 32} ${ADDRESS}`,
-        convert({ channels: i + 1, d16: 'packed', format: 'instruction' }),
-        CONVERTS,
-      ),
-    ];
-  }),
-);
+export const mtbufRows = (): readonly Row[] =>
+  COMPONENTS.flatMap(([name, dwords, d16Dwords], i) =>
+    (['load', 'store'] as const).flatMap((verb) => {
+      const convert = verb === 'load' ? loadFormatted : storeFormatted;
+      const first = i + (verb === 'load' ? 0 : 4);
+      const [whole, half] = verb === 'load' ? ['=', name === 'x' ? '+' : '='] : ['', ''];
+      return [
+        row(
+          'MTBUF',
+          `tbuffer_${verb}_format_${name}`,
+          { gfx9: first, gfx10: first },
+          `${whole}vdata:b${dwords * 32} ${ADDRESS}`,
+          convert({ channels: i + 1, format: 'instruction' }),
+          CONVERTS,
+        ),
+        row(
+          'MTBUF',
+          `tbuffer_${verb}_format_d16_${name}`,
+          { gfx9: first + 8, gfx10: first + 8, gfx11: [`tbuffer_${verb}_d16_format_${name}`, first + 8] },
+          `${half}vdata:b${d16Dwords * 32} ${ADDRESS}`,
+          convert({ channels: i + 1, d16: 'packed', format: 'instruction' }),
+          CONVERTS,
+        ),
+      ];
+    }),
+  );

@@ -39,50 +39,51 @@ const FORMAT_COMPONENTS: readonly (readonly [name: string, dwords: number, d16Dw
   ['xyzw', 4, 2],
 ];
 
-const formatRows = FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {
-  const type = `b${dwords * 32}`;
-  const d16Type = `b${d16Dwords * 32}`;
-  const common = (opcode: number): Opcodes => ({ gfx9: opcode, gfx10: opcode });
-  const d16 = (verb: string, gfx9: number, gfx10: number): Opcodes => ({
-    gfx9,
-    gfx10,
-    gfx11: [`buffer_${verb}_d16_format_${name}`, gfx9],
+const formatRows = () =>
+  FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {
+    const type = `b${dwords * 32}`;
+    const d16Type = `b${d16Dwords * 32}`;
+    const common = (opcode: number): Opcodes => ({ gfx9: opcode, gfx10: opcode });
+    const d16 = (verb: string, gfx9: number, gfx10: number): Opcodes => ({
+      gfx9,
+      gfx10,
+      gfx11: [`buffer_${verb}_d16_format_${name}`, gfx9],
+    });
+    return [
+      row(
+        'MUBUF',
+        `buffer_load_format_${name}`,
+        common(i),
+        MUBUF.loadOperands('=', name === 'x' ? `${type}/vgpr` : type),
+        loadFormatted({ channels: i + 1, format: 'resource' }),
+        CONVERTS,
+      ),
+      row(
+        'MUBUF',
+        `buffer_store_format_${name}`,
+        common(0x04 + i),
+        MUBUF.storeOperands(type),
+        storeFormatted({ channels: i + 1, format: 'resource' }),
+        CONVERTS,
+      ),
+      row(
+        'MUBUF',
+        `buffer_load_format_d16_${name}`,
+        d16('load', 0x08 + i, 0x80 + i),
+        MUBUF.loadOperands(name === 'x' ? '+' : '=', d16Type),
+        loadFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
+        CONVERTS,
+      ),
+      row(
+        'MUBUF',
+        `buffer_store_format_d16_${name}`,
+        d16('store', 0x0c + i, 0x84 + i),
+        MUBUF.storeOperands(d16Type),
+        storeFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
+        CONVERTS,
+      ),
+    ];
   });
-  return [
-    row(
-      'MUBUF',
-      `buffer_load_format_${name}`,
-      common(i),
-      MUBUF.loadOperands('=', name === 'x' ? `${type}/vgpr` : type),
-      loadFormatted({ channels: i + 1, format: 'resource' }),
-      CONVERTS,
-    ),
-    row(
-      'MUBUF',
-      `buffer_store_format_${name}`,
-      common(0x04 + i),
-      MUBUF.storeOperands(type),
-      storeFormatted({ channels: i + 1, format: 'resource' }),
-      CONVERTS,
-    ),
-    row(
-      'MUBUF',
-      `buffer_load_format_d16_${name}`,
-      d16('load', 0x08 + i, 0x80 + i),
-      MUBUF.loadOperands(name === 'x' ? '+' : '=', d16Type),
-      loadFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
-      CONVERTS,
-    ),
-    row(
-      'MUBUF',
-      `buffer_store_format_d16_${name}`,
-      d16('store', 0x0c + i, 0x84 + i),
-      MUBUF.storeOperands(d16Type),
-      storeFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
-      CONVERTS,
-    ),
-  ];
-});
 
 /** gfx11: loads that go to the LDS, known by name. */
 const LDS_LOADS: readonly (readonly [name: string, opcode: number, kind?: LoadKind])[] = [
@@ -105,16 +106,17 @@ const TO_LDS: RowFlags = {
   },
 };
 
-const ldsLoadRows = LDS_LOADS.map(([name, opcode, kind]) =>
-  row(
-    'MUBUF',
-    `buffer_load_lds_${name}`,
-    { gfx11: opcode, gfx12: -1 },
-    ADDRESS,
-    kind && load(bufferPort, kind),
-    TO_LDS,
-  ),
-);
+const ldsLoadRows = () =>
+  LDS_LOADS.map(([name, opcode, kind]) =>
+    row(
+      'MUBUF',
+      `buffer_load_lds_${name}`,
+      { gfx11: opcode, gfx12: -1 },
+      ADDRESS,
+      kind && load(bufferPort, kind),
+      TO_LDS,
+    ),
+  );
 
 const storeFromLds: Semantics = (b) => {
   bufferPort(b).store(4, b.load('lds', 4, transferAddress(b)));
@@ -124,8 +126,8 @@ const noEffect = (): void => {};
 const INVALIDATES: RowFlags = { counter: 'none' };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const MUBUF_ROWS: readonly Row[] = [
-  ...formatRows,
+export const mubufRows = (): readonly Row[] => [
+  ...formatRows(),
   ...loadAndStoreRows(MUBUF),
   row('MUBUF', 'buffer_load_format_d16_hi_x', { gfx9: 0x26, gfx10: 0x26, gfx11: ['buffer_load_d16_hi_format_x', 0x26] }, MUBUF.loadOperands('+', 'b32'), loadFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
   row('MUBUF', 'buffer_store_format_d16_hi_x', { gfx9: 0x27, gfx10: 0x27, gfx11: ['buffer_store_d16_hi_format_x', 0x27] }, MUBUF.storeOperands('b32'), storeFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
@@ -138,7 +140,7 @@ export const MUBUF_ROWS: readonly Row[] = [
   row('MUBUF', 'buffer_wbinvl1_vol', 0x3f, '', noEffect, INVALIDATES),
   row('MUBUF', 'buffer_gl0_inv', { gfx10: 0x71, gfx11: 0x2b, gfx12: -1 }, '', noEffect, INVALIDATES),
   row('MUBUF', 'buffer_gl1_inv', { gfx10: 0x72, gfx11: 0x2c, gfx12: -1 }, '', noEffect, INVALIDATES),
-  ...ldsLoadRows,
+  ...ldsLoadRows(),
   ...atomicRows(MUBUF),
   atomicRow(MUBUF, 'add_f32', { gfx908: 0x4d, gfx11: 0x56 }, 32, CACHE_FLOAT_UPDATES.addF32),
   atomicRow(MUBUF, 'pk_add_f16', { gfx908: 0x4e, gfx12: 0x59 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),

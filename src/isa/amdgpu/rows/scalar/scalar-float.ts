@@ -64,7 +64,7 @@ const compares = (type: ScalarFloat, first: number): Row[] =>
   });
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SCALAR_FLOAT_ROWS: readonly Row[] = [
+export const scalarFloatRows = (): readonly Row[] => [
   ...unary('ceil', { f32: 0x60, f16: 0x6b }, (f, x) => f.ceil(x)),
   ...unary('floor', { f32: 0x61, f16: 0x6c }, (f, x) => f.floor(x)),
   ...unary('trunc', { f32: 0x62, f16: 0x6d }, (f, x) => f.trunc(x)),

@@ -152,9 +152,10 @@ const loadPart =
 const prefetch = (name: string, opcode: number, base: string): Row =>
   smem(`s_${name}`, { gfx12: opcode }, `${base}offset:simm21 soffset:b32 sdata:imm8`, nothing);
 
-const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
-  smem(`s_scratch_load_${suffix}`, withoutRdna2(0x05 + i), `=sdata:${type} ${ADDRESS}`),
-);
+const scratchLoads = () =>
+  SHORT_WIDTHS.map(([suffix, type], i) =>
+    smem(`s_scratch_load_${suffix}`, withoutRdna2(0x05 + i), `=sdata:${type} ${ADDRESS}`),
+  );
 
 const stores = (name: string, opcode: number, address: string, semantics?: Semantics): Row[] =>
   SHORT_WIDTHS.map(([suffix, type], i) =>
@@ -214,10 +215,10 @@ const atomics = (name: string, opcode: number, address: string, placeOf: PlaceOf
   );
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SMEM_ROWS: readonly Row[] = [
+export const smemRows = (): readonly Row[] => [
   ...loads('s_load', 0x00, 0x00, ADDRESS, load),
   ...partialLoads('s_load', 0x00, ADDRESS, () => load, loadPart),
-  ...scratchLoads,
+  ...scratchLoads(),
   ...loads('s_buffer_load', 0x08, 0x10, BUFFER_ADDRESS, bufferLoad),
   ...partialLoads('s_buffer_load', 0x10, BUFFER_ADDRESS, () => bufferLoad, () => undefined),
   ...stores('s_store', 0x10, ADDRESS, store),

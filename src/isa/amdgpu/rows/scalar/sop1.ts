@@ -167,7 +167,7 @@ const MESSAGE: RowFlags = { message: true, spelled: { field: 'ssrc0', as: 'messa
 const SYNCHRONISES: RowFlags = { synchronises: true };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SOP1_ROWS: readonly Row[] = [
+export const sop1Rows = (): readonly Row[] => [
   ...pair('s_mov', { gfx9: 0x00, gfx10: 0x03, gfx11: 0x00 }, (_, x) => x),
   ...(['b32', 'b64'] as const).map((type, i) =>
     sop1(`s_cmov_${type}`, variant({ gfx9: 0x02, gfx10: 0x05, gfx11: 0x02 }, i), `+sdst:${type} ssrc0:${type}`, (b, old, x) =>

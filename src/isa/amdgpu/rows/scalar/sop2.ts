@@ -87,7 +87,7 @@ const maximum =
 const HIGH_HALF = 0xffff0000;
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SOP2_ROWS: readonly Row[] = [
+export const sop2Rows = (): readonly Row[] => [
   sop2('s_add_u32', { gfx9: 0x00, gfx10: 0x00, gfx12: ['s_add_co_u32', 0x00] }, 'u32', (b, x, y) => sccCarry(b, b.add(b.zext64(x), b.zext64(y)))),
   sop2('s_sub_u32', { gfx9: 0x01, gfx10: 0x01, gfx12: ['s_sub_co_u32', 0x01] }, 'u32', (b, x, y) => sccCarry(b, b.sub(b.zext64(x), b.zext64(y)))),
   sop2('s_add_i32', { gfx9: 0x02, gfx10: 0x02, gfx12: ['s_add_co_i32', 0x02] }, 'i32', addSigned),

@@ -37,7 +37,7 @@ export const RELATIONS = {
 } satisfies Record<'signed' | 'unsigned', Record<string, Comparison>>;
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SOPC_ROWS: readonly Row[] = [
+export const sopcRows = (): readonly Row[] => [
   sopc('s_cmp_eq_i32', common(0x00), 'ssrc0:i32 ssrc1:i32', RELATIONS.signed.eq),
   sopc('s_cmp_lg_i32', common(0x01), 'ssrc0:i32 ssrc1:i32', RELATIONS.signed.lg),
   sopc('s_cmp_gt_i32', common(0x02), 'ssrc0:i32 ssrc1:i32', RELATIONS.signed.gt),

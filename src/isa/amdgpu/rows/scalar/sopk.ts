@@ -55,7 +55,7 @@ const call: Semantics = (b, distance) => {
 };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SOPK_ROWS: readonly Row[] = [
+export const sopkRows = (): readonly Row[] => [
   sopk('s_movk_i32', { gfx9: 0x00, gfx10: 0x00 }, '=sdst:i32 simm16:simm16', (_, constant) => constant),
   sopk('s_version', { gfx10: 0x01 }, '', nothing, { spelled: { field: 'simm16', as: 'version' } }),
   sopk('s_cmovk_i32', { gfx9: 0x01, gfx10: 0x02 }, '+sdst:i32 simm16:simm16', (b, old, constant) => b.select(b.scc, constant, old)),

@@ -73,7 +73,7 @@ const waitAtBarrier: Semantics = (b) => {
 };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const SOPP_ROWS: readonly Row[] = [
+export const soppRows = (): readonly Row[] => [
   sopp('s_nop', { gfx9: 0x00, gfx10: 0x00 }, 'simm16:imm16', nothing, { idles: true }),
   sopp('s_endpgm', { gfx9: 0x01, gfx10: 0x01, gfx11: 0x30 }, 'simm16:imm16', exit('end'), { ...END, spelled: { field: 'simm16', as: 'optional' } }),
   sopp('s_branch', { gfx9: 0x02, gfx10: 0x02, gfx11: 0x20 }, 'simm16:label', (b) => b.branch(b.i1(true)), { terminator: 'branch' }),

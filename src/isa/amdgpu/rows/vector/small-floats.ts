@@ -36,7 +36,7 @@ const PACKS: RowFlags = { integerClamp: true, clampBit: 'never', keepsHighHalf: 
 const ROUNDS: RowFlags = { clampBit: 'never', signs: 'any' };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = [
+export const vop1SmallFloatRows = (): readonly Row[] => [
   row('VOP1', 'v_cvt_f32_fp8', { gfx940: 0x54 }, WIDEN, widen(FP8), SOURCE_ONLY),
   row('VOP1', 'v_cvt_pk_f32_fp8', { gfx940: 0x56 }, WIDEN_PAIR, widenPair(FP8), SOURCE_ONLY),
   row('VOP1', 'v_cvt_f32_bf8', { gfx940: 0x55 }, WIDEN, widen(BF8), SOURCE_ONLY),
@@ -49,7 +49,7 @@ export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = [
 
 // The manual has the sum of number and random bits of v_cvt_sr truncated (7.2), wrapped and rounded (12.11).
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP3_SMALL_FLOAT_ROWS: readonly Row[] = [
+export const vop3SmallFloatRows = (): readonly Row[] => [
   row('VOP3', 'v_cvt_pk_fp8_f32', { gfx940: 0x2a2 }, PACK, packed(FP8), PACKS),
   row('VOP3', 'v_cvt_sr_fp8_f32', { gfx940: 0x2a4 }, ROUND, undefined, { ...ROUNDS, opSelText: 'four' }),
   row('VOP3', 'v_cvt_pk_bf8_f32', { gfx940: 0x2a3 }, PACK, packed(BF8), PACKS),

@@ -39,7 +39,7 @@ function secondPass(name: string, opcode: number, result: 'f16' | 'f32', { towar
   return row('VINTERP', name, { gfx11: opcode }, `=vdst:${result} src0:${result} src1:f32 src2:f32`, semantics);
 }
 
-export const VINTERP_ROWS: readonly Row[] = [
+export const vinterpRows = (): readonly Row[] => [
   firstPass('v_interp_p10_f32', 0x00, 'f32'),
   secondPass('v_interp_p2_f32', 0x01, 'f32'),
   firstPass('v_interp_p10_f16_f32', 0x02, 'f16'),

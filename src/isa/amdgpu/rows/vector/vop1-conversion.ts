@@ -41,7 +41,7 @@ const fromByte =
     b.op('f32.fromI32U', b.bits(x, byte * 8, 8));
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP1_CONVERSION_ROWS: readonly Row[] = [
+export const vop1ConversionRows = (): readonly Row[] => [
   scaled(convert('v_cvt_i32_f64', { gfx9: 0x03, gfx10: 0x03 }, 'i32', 'f64', (b, x) => b.op('f64.toI32S', x))),
   convert('v_cvt_f64_i32', { gfx9: 0x04, gfx10: 0x04 }, 'f64', 'i32', (b, x) => b.op('f64.fromI32S', x)),
   convert('v_cvt_f32_i32', { gfx9: 0x05, gfx10: 0x05 }, 'f32', 'i32', (b, x) => b.f32.fromI32S(x)),

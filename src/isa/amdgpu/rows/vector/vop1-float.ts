@@ -157,7 +157,7 @@ const exponent =
 const EXPONENT: RowFlags = { integerClamp: true };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP1_FLOAT_ROWS: readonly Row[] = [
+export const vop1FloatRows = (): readonly Row[] => [
   unary('v_trunc_f64', 'f64', { gfx9: 0x17, gfx10: 0x17 }, trunc),
   unary('v_trunc_f32', 'f32', { gfx9: 0x1c, gfx10: 0x21 }, trunc),
   unary('v_trunc_f16', 'f16', { gfx9: 0x46, gfx10: 0x5d }, trunc),

@@ -5,9 +5,9 @@ import { lowestOne, reverseBits, signBits, zerosAboveHighestOne } from '../../se
 import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { firstLane, readLane, swapWaveHalves } from '../../semantics/lanes.ts';
 import { type Opcodes, row } from '../table/row.ts';
-import { VOP1_SMALL_FLOAT_ROWS } from './small-floats.ts';
-import { VOP1_CONVERSION_ROWS } from './vop1-conversion.ts';
-import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
+import { vop1SmallFloatRows } from './small-floats.ts';
+import { vop1ConversionRows } from './vop1-conversion.ts';
+import { vop1FloatRows } from './vop1-float.ts';
 
 const ONLY_VOP1: RowFlags = { noVop3: true, noSdwa: true, noDpp: true };
 const NEVER_EXTENDED: RowFlags = { noSdwa: true, noDpp: true };
@@ -31,7 +31,7 @@ const saturatePackU8: Semantics = (b, x) => {
 };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP1_ROWS: readonly Row[] = [
+export const vop1Rows = (): readonly Row[] => [
   row('VOP1', 'v_nop', { gfx9: 0x00, gfx10: 0x00 }, '', () => undefined, NEVER_EXTENDED),
   vop1('v_mov_b32', { gfx9: 0x01, gfx10: 0x01 }, 'b32', 'b32', (_, x) => x, { vopd: 0x08 }),
   row('VOP1', 'v_mov_b64', { gfx940: 0x38 }, '=vdst:b64 src0:b64', (_, x) => x, { noSdwa: true }),
@@ -61,7 +61,7 @@ export const VOP1_ROWS: readonly Row[] = [
   vop1('v_not_b16', { gfx11: 0x69 }, 'b16', 'b16', (b, x) => b.not(x)),
   vop1('v_cvt_i32_i16', { gfx11: 0x6a }, 'i32', 'i16', (b, x) => b.sext16(x)),
   vop1('v_cvt_u32_u16', { gfx11: 0x6b }, 'u32', 'u16', (_, x) => x),
-  ...VOP1_CONVERSION_ROWS,
-  ...VOP1_FLOAT_ROWS,
-  ...VOP1_SMALL_FLOAT_ROWS,
+  ...vop1ConversionRows(),
+  ...vop1FloatRows(),
+  ...vop1SmallFloatRows(),
 ];

@@ -90,7 +90,7 @@ const dot4 = dotIntegers(8, 'accumulator');
 const DOT_INTEGERS: RowFlags = { integerClamp: true, signs: 'floats', dot: true };
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP2_FLOAT_ROWS: readonly Row[] = [
+export const vop2FloatRows = (): readonly Row[] => [
   binary('v_add_f32', 'f32', { gfx9: 0x01, gfx10: 0x03 }, add, { vopd: 0x04 }),
   binary('v_add_f16', 'f16', { gfx9: 0x1f, gfx10: 0x32 }, add),
   binary('v_sub_f32', 'f32', { gfx9: 0x02, gfx10: 0x04 }, sub, { vopd: 0x05 }),

@@ -5,7 +5,7 @@ import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { add, asNarrow, multiply, saturating, subtract, subtractReversed } from '../../semantics/saturation.ts';
 import { alsoIn, type Opcodes, row } from '../table/row.ts';
-import { VOP2_FLOAT_ROWS } from './vop2-float.ts';
+import { vop2FloatRows } from './vop2-float.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
 const HALVES_UNSAID: RowFlags = { opSelText: 'none' };
@@ -80,7 +80,7 @@ const CARRY_OUT = '=vdst:u32 =sdst:mask src0:u32 src1:u32';
 const CARRY_IN_OUT = `${CARRY_OUT} src2:mask`;
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP2_ROWS: readonly Row[] = [
+export const vop2Rows = (): readonly Row[] => [
   row('VOP2', 'v_cndmask_b32', { gfx9: 0x00, gfx10: 0x01 }, '=vdst:b32 src0:f32 src1:f32 src2:mask', selectByMask, { vopd: 0x09, clampBit: 'never', signs: 'floats' }),
   vop2('v_mul_i32_i24', { gfx9: 0x06, gfx10: 0x09 }, 'i32', (b, x, y) => saturating('i32', multiply)(b, signed24(b, x), signed24(b, y)), CLAMPS),
   vop2('v_mul_hi_i32_i24', { gfx9: 0x07, gfx10: 0x0a }, 'i32', (b, x, y) => b.op('i32.mulHiS', signed24(b, x), signed24(b, y))),
@@ -117,5 +117,5 @@ export const VOP2_ROWS: readonly Row[] = [
   vop2('v_sub_u32', { gfx9: 0x35, gfx10: ['v_sub_nc_u32', 0x26] }, 'u32', saturating('u32', subtract), CLAMPS),
   vop2('v_subrev_u32', { gfx9: 0x36, gfx10: ['v_subrev_nc_u32', 0x27] }, 'u32', saturating('u32', subtractReversed), CLAMPS),
   vop2('v_xnor_b32', { gfx906: 0x3d, gfx10: 0x1e }, 'b32', (b, x, y) => b.not(b.xor(x, y))),
-  ...VOP2_FLOAT_ROWS,
+  ...vop2FloatRows(),
 ];

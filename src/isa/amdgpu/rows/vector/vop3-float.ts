@@ -19,8 +19,8 @@ import { ldexp } from '../../semantics/scaling.ts';
 import { twoOverPiSegment } from '../../semantics/two-over-pi.ts';
 import { alsoIn, type Opcodes, row } from '../table/row.ts';
 import { dotInBf16, dotInF16 } from './dot-products.ts';
-import { VOP3_SMALL_FLOAT_ROWS } from './small-floats.ts';
-import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
+import { vop3SmallFloatRows } from './small-floats.ts';
+import { vop1FloatRows } from './vop1-float.ts';
 
 type Ternary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value, z: Value) => Value;
 
@@ -160,7 +160,7 @@ const fmaLegacy: Ternary = (b, _, x, y, z) => legacyFma(b, x, y, z);
 
 /** Instructions that gfx10 and gfx11 brought. RDNA3 ISA 16.12. */
 // biome-ignore format: one row per line, as the tables of the manual
-const LATER_ROWS: readonly Row[] = [
+const laterRows = (): readonly Row[] => [
   ternary('v_fma_legacy_f32', 'f32', { gfx10: 0x140, gfx101: -1, gfx11: ['v_fma_dx9_zero_f32', 0x209] }, fmaLegacy, NO_VOP3_DPP),
   row('VOP3', 'v_mullit_f32', { gfx10: 0x150, gfx11: 0x218 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', mulLit),
   ternary('v_maxmin_f32', 'f32', { gfx11: 0x25e, gfx12: ['v_maxmin_num_f32', 0x269] }, inTurn('max', 'min')),
@@ -188,7 +188,7 @@ const threeUnlessNan =
 
 /** gfx12: a NaN among the sources is the result. RDNA4 ISA 16.12. */
 // biome-ignore format: one row per line, as the tables of the manual
-const NAN_ROWS: readonly Row[] = [
+const nanRows = (): readonly Row[] => [
   binary('v_minimum_f64', { gfx12: 0x341 }, 'f64', 'f64', unlessNan('f64', minimum)),
   binary('v_maximum_f64', { gfx12: 0x342 }, 'f64', 'f64', unlessNan('f64', maximum)),
   binary('v_minimum_f32', { gfx12: 0x365 }, 'f32', 'f32', unlessNan('f32', minimum)),
@@ -205,28 +205,29 @@ const NAN_ROWS: readonly Row[] = [
   ternary('v_maximumminimum_f16', 'f16', { gfx12: 0x26f }, threeUnlessNan(maximum, minimum)),
 ];
 
-/** gfx12: `original` of VOP1 with scalar operands. */
-function inScalars(name: string, type: 'f32' | 'f16', opcodes: Opcodes, original: string): Row {
-  const vop1 = VOP1_FLOAT_ROWS.find((each) => each.name === original)!;
-  const flags: RowFlags = { ...vop1.flags, ...NO_VOP3_DPP, ...HALVES_UNSAID };
-  return row('VOP3', name, opcodes, `=vdst:${type}/s src0:${type}/s`, semanticsOf(vop1), flags);
+const SCALAR_TRANSCENDENTALS = [
+  ['exp', 0x280],
+  ['log', 0x282],
+  ['rcp', 0x284],
+  ['rsq', 0x286],
+  ['sqrt', 0x288],
+] as const;
+
+/** gfx12: instructions of VOP1 with scalar operands, for f32 and, one opcode further on, f16. */
+function scalarTranscendentals(): readonly Row[] {
+  const originals = new Map(vop1FloatRows().map((original) => [original.name, original]));
+  return SCALAR_TRANSCENDENTALS.flatMap(([name, gfx12]) =>
+    (['f32', 'f16'] as const).map((type, step) => {
+      const original = originals.get(`v_${name}_${type}`)!;
+      const flags: RowFlags = { ...original.flags, ...NO_VOP3_DPP, ...HALVES_UNSAID };
+      const operandText = `=vdst:${type}/s src0:${type}/s`;
+      return row('VOP3', `v_s_${name}_${type}`, { gfx12: gfx12 + step }, operandText, semanticsOf(original), flags);
+    }),
+  );
 }
 
-const SCALAR_TRANSCENDENTALS: readonly Row[] = [
-  inScalars('v_s_exp_f32', 'f32', { gfx12: 0x280 }, 'v_exp_f32'),
-  inScalars('v_s_exp_f16', 'f16', { gfx12: 0x281 }, 'v_exp_f16'),
-  inScalars('v_s_log_f32', 'f32', { gfx12: 0x282 }, 'v_log_f32'),
-  inScalars('v_s_log_f16', 'f16', { gfx12: 0x283 }, 'v_log_f16'),
-  inScalars('v_s_rcp_f32', 'f32', { gfx12: 0x284 }, 'v_rcp_f32'),
-  inScalars('v_s_rcp_f16', 'f16', { gfx12: 0x285 }, 'v_rcp_f16'),
-  inScalars('v_s_rsq_f32', 'f32', { gfx12: 0x286 }, 'v_rsq_f32'),
-  inScalars('v_s_rsq_f16', 'f16', { gfx12: 0x287 }, 'v_rsq_f16'),
-  inScalars('v_s_sqrt_f32', 'f32', { gfx12: 0x288 }, 'v_sqrt_f32'),
-  inScalars('v_s_sqrt_f16', 'f16', { gfx12: 0x289 }, 'v_sqrt_f16'),
-];
-
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP3_FLOAT_ROWS: readonly Row[] = [
+export const vop3FloatRows = (): readonly Row[] => [
   ternary('v_mad_legacy_f32', 'f32', { gfx9: 0x1c0, gfx940: -1, gfx101: 0x140 }, (b, _, x, y, z) => legacyMad(b, x, y, z)),
   ternary('v_mad_f32', 'f32', { gfx9: 0x1c1, gfx940: -1, gfx101: 0x141 }, mad('f32')),
   row('VOP3', 'v_cubeid_f32', { gfx9: 0x1c4, gfx10: 0x144, gfx11: 0x20c }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeFace),
@@ -269,8 +270,8 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   binary('v_cvt_pknorm_u16_f16', { gfx9: 0x29a, gfx10: 0x313, gfx11: ['v_cvt_pk_norm_u16_f16', 0x313] }, 'b32', 'f16', packU16('f16')),
   binary('v_pack_b32_f16', { gfx9: 0x2a0, gfx10: 0x311 }, 'b32', 'f16', packBoth((b, x) => b.f16.input(x))),
   binary('v_mul_legacy_f32', { gfx90a: 0x2a1 }, 'f32', 'f32', legacyProduct),
-  ...LATER_ROWS,
-  ...VOP3_SMALL_FLOAT_ROWS,
-  ...NAN_ROWS,
-  ...SCALAR_TRANSCENDENTALS,
+  ...laterRows(),
+  ...vop3SmallFloatRows(),
+  ...nanRows(),
+  ...scalarTranscendentals(),
 ];

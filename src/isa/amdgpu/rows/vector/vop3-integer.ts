@@ -155,7 +155,7 @@ const shiftAddU64: Semantics = (b, x, amount, y) => {
 
 /** Instructions that gfx10 and gfx11 brought. RDNA3 ISA 16.12. */
 // biome-ignore format: one row per line, as the tables of the manual
-const LATER_ROWS: readonly Row[] = [
+const laterRows = (): readonly Row[] => [
   ternary('v_xor3_b32', { gfx10: 0x178, gfx11: 0x240 }, 'b32', (b, x, y, z) => b.xor(b.xor(x, y), z)),
   row('VOP3', 'v_permlane16_b32', { gfx10: 0x377, gfx11: 0x25b }, PERMLANE, permuteRow(false), PERMUTES),
   row('VOP3', 'v_permlanex16_b32', { gfx10: 0x378, gfx11: 0x25c }, PERMLANE, permuteRow(true), PERMUTES),
@@ -173,7 +173,7 @@ const LATER_ROWS: readonly Row[] = [
 ];
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP3_INTEGER_ROWS: readonly Row[] = [
+export const vop3IntegerRows = (): readonly Row[] => [
   ternary('v_mad_i32_i24', { gfx9: 0x1c2, gfx10: 0x142, gfx11: 0x20a }, 'i32', madI24, CLAMPS),
   ternary('v_mad_u32_u24', { gfx9: 0x1c3, gfx10: 0x143, gfx11: 0x20b }, 'u32', madU24, CLAMPS),
   ternary('v_bfe_u32', { gfx9: 0x1c8, gfx10: 0x148, gfx11: 0x210 }, 'u32', fieldOf('shrU')),
@@ -239,5 +239,5 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   binary('v_sub_i32', { gfx9: 0x29d, gfx10: ['v_sub_nc_i32', 0x376], gfx11: ['v_sub_nc_i32', 0x325] }, 'i32', saturating('i32', subtract), CLAMPS),
   binary('v_add_i16', { gfx9: 0x29e, gfx10: ['v_add_nc_i16', 0x30d] }, 'i16', saturating('i16', add), CLAMPS),
   binary('v_sub_i16', { gfx9: 0x29f, gfx10: ['v_sub_nc_i16', 0x30e] }, 'i16', saturating('i16', subtract), CLAMPS),
-  ...LATER_ROWS,
+  ...laterRows(),
 ];

@@ -25,7 +25,7 @@ import {
   saturating,
   subtract,
 } from '../../semantics/saturation.ts';
-import { MATRIX_ROWS } from '../matrix/matrix.ts';
+import { matrixRows } from '../matrix/matrix.ts';
 import { waveMultiplyF32, waveMultiplyHalf, waveMultiplyIntegers } from '../matrix/wmma.ts';
 import { type Opcodes, row } from '../table/row.ts';
 import { dotBf16, dotF16, dotIntegers, dotMixedSigns } from './dot-products.ts';
@@ -194,7 +194,7 @@ const moveDwords: Semantics = (b, x, y) => b.pack(packedDwords(b, 'src0', x!)[0]
 
 /** `+`: 16-bit results leave the other half of a register as it was. */
 // biome-ignore format: one row per line, as the tables of the manual
-const WMMA_ROWS: readonly Row[] = [
+const wmmaRows = (): readonly Row[] => [
   row('VOP3P', 'v_wmma_f32_16x16x16_f16', { gfx11: 0x40, gfx12: -1 }, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('f16'), F32_WMMA),
   row('VOP3P', 'v_wmma_f32_16x16x16_bf16', { gfx11: 0x41, gfx12: -1 }, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('bf16'), F32_WMMA),
   row('VOP3P', 'v_wmma_f16_16x16x16_f16', { gfx11: 0x42, gfx12: -1 }, '+vdst:wave256 src0:b256 src1:b256 src2:wave256f16', waveMultiplyHalf('f16'), HALF_WMMA),
@@ -205,7 +205,7 @@ const WMMA_ROWS: readonly Row[] = [
 
 /** gfx12: no element stands twice. Known by name: the layout is another. RDNA4 ISA 7.12. */
 // biome-ignore format: one row per line, as the tables of the manual
-const WMMA_GFX12_ROWS: readonly Row[] = [
+const wmmaGfx12Rows = (): readonly Row[] => [
   row('VOP3P', 'v_wmma_f32_16x16x16_f16', { gfx12: 0x40 }, '=vdst:wave256 src0:wave128 src1:wave128 src2:wave256', undefined, F32_MATRIX),
   row('VOP3P', 'v_wmma_f32_16x16x16_bf16', { gfx12: 0x41 }, '=vdst:wave256 src0:wave128 src1:wave128 src2:wave256', undefined, F32_MATRIX),
   row('VOP3P', 'v_wmma_f16_16x16x16_f16', { gfx12: 0x42 }, '=vdst:wave128f16 src0:wave128 src1:wave128 src2:wave128f16', undefined, HALF_MATRIX),
@@ -234,7 +234,7 @@ const WMMA_GFX12_ROWS: readonly Row[] = [
 const dots = (opcode: number) => ({ gfx10: opcode, gfx101: -1, gfx1011: opcode });
 
 // biome-ignore format: one row per line, as the tables of the manual
-export const VOP3P_ROWS: readonly Row[] = [
+export const vop3pRows = (): readonly Row[] => [
   packedI16('v_pk_mad_i16', { gfx9: 0x00, gfx10: 0x00 }, 'i16', 3, multiplyAdd),
   packedI16('v_pk_mul_lo_u16', { gfx9: 0x01, gfx10: 0x01 }, 'u16', 2, multiply),
   packedI16('v_pk_add_i16', { gfx9: 0x02, gfx10: 0x02 }, 'i16', 2, add),
@@ -282,7 +282,7 @@ export const VOP3P_ROWS: readonly Row[] = [
   row('VOP3P', 'v_dot4_f32_bf8_fp8', { gfx12: 0x25 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
   row('VOP3P', 'v_dot4_f32_fp8_fp8', { gfx12: 0x26 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
   row('VOP3P', 'v_dot4_f32_bf8_bf8', { gfx12: 0x27 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
-  ...MATRIX_ROWS,
-  ...WMMA_ROWS,
-  ...WMMA_GFX12_ROWS,
+  ...matrixRows(),
+  ...wmmaRows(),
+  ...wmmaGfx12Rows(),
 ];

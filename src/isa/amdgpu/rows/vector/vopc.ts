@@ -170,7 +170,7 @@ function classify(type: 'f16' | 'f32' | 'f64', opcodes: ByFamily): Row[] {
   return pair(`class_${type}`, place, [type, 'b32'], semantics, { flags: CLASSES });
 }
 
-export const VOPC_ROWS: readonly Row[] = [
+export const vopcRows = (): readonly Row[] => [
   ...classify('f32', { gfx9: 0x10, gfx10: 0x88, gfx11: 0x7e }),
   ...classify('f64', { gfx9: 0x12, gfx10: 0xa8, gfx11: 0x7f }),
   ...classify('f16', { gfx9: 0x14, gfx10: 0x8f, gfx11: 0x7d }),

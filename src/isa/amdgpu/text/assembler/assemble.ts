@@ -6,7 +6,7 @@ import { generationOf } from '../../encoding/formats.ts';
 import { type CodeContext, Instruction } from '../../encoding/instruction.ts';
 import { SGPR_EXEC_LO } from '../../encoding/registers.ts';
 import type { Target } from '../../encoding/targets.ts';
-import { ROWS } from '../../rows/index.ts';
+import { allRows } from '../../rows/index.ts';
 import { isElsewhere } from '../disassemble.ts';
 import { spellingOf } from '../immediate-text.ts';
 import { modifiersOf } from '../modifier-text.ts';
@@ -39,7 +39,7 @@ const suffixRank = ({ format }: Encoding): number =>
 /** Encodings by mnemonic, with and without suffix, in the order in which they are tried. */
 function buildMnemonics(target: Target): Map<string, Encoding[]> {
   const mnemonics = new Map<string, Encoding[]>();
-  const encodings = ROWS.flatMap((row) => encodingsOf(row, target));
+  const encodings = allRows().flatMap((row) => encodingsOf(row, target));
   for (const encoding of encodings.toSorted((a, b) => suffixRank(a) - suffixRank(b))) {
     const suffix = ENCODING_SUFFIXES[suffixRank(encoding)]?.[1];
     const names = suffix === undefined ? [encoding.name] : [encoding.name, encoding.name + suffix];
