@@ -40,3 +40,16 @@ export function kept<T>(key: () => string, make: () => T, { asBytes, fromBytes }
   store.write(whole, asBytes(made));
   return made;
 }
+
+/** Where notes that grow are kept, under a key; undefined where nobody keeps any. */
+export function keptNotes(key: () => string): KeptNotes | undefined {
+  if (!store) return undefined;
+  const [whole, { read, write }] = [key(), store];
+  return { read: read.bind(store, whole), write: write.bind(store, whole) };
+}
+
+export interface KeptNotes {
+  /** What was written last; undefined: nothing that can be read. */
+  read(): Bytes | undefined;
+  write(bytes: Bytes): void;
+}

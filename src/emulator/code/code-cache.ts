@@ -38,6 +38,7 @@ import {
 import type { Memories, SharedMemory } from '../machine/memory.ts';
 import { operandForm, registerOffset } from '../machine/operand-places.ts';
 import type { SharedState } from '../machine/state-memory.ts';
+import { DecodeNotes } from './decode-notes.ts';
 import type { StepReader } from './front-end.ts';
 import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
 import type { PcCounter } from './pc-counter.ts';
@@ -70,6 +71,8 @@ interface Found {
 /** What a cache works with. */
 export interface CodeOptions {
   readonly waveSize: 32 | 64;
+  /** What the meaning of code depends on, for what is kept of it. */
+  readonly keyed: string;
   readonly reader: StepReader;
   readonly handlers: HandlerTable;
   readonly work: HostWork;
@@ -88,6 +91,7 @@ export class CodeCache {
   readonly #memory: SharedMemory;
   readonly #handlers: HandlerTable;
   readonly #reader: StepReader;
+  readonly #notes: DecodeNotes;
   /** Code offset to record. */
   readonly #records = new Map<number, number>();
   readonly #steps = new Map<number, Step>();
@@ -109,7 +113,9 @@ export class CodeCache {
   /** Instructions that the next request decodes: fewer after one of which not all got a handler. */
   #maxInstructions = FIRST_INSTRUCTIONS;
 
-  constructor({ state, memory }: Memories, { waveSize, reader, handlers, work, leaderCount, pcCounter }: CodeOptions) {
+  constructor({ state, memory }: Memories, options: CodeOptions) {
+    const { waveSize, keyed, reader, handlers, work, leaderCount, pcCounter } = options;
+    this.#notes = new DecodeNotes(memory, reader, handlers, keyed);
     this.#work = work;
     this.#pcCounter = pcCounter;
     this.#leaderCount = leaderCount;
@@ -225,6 +231,7 @@ export class CodeCache {
   }
 
   #translate(start: number): void {
+    const end = this.#notes.begin(start);
     const found = this.#reachable(start);
     this.#work.decode(found.length);
     const sorted = found.toSorted((a, b) => a.offset - b.offset);
@@ -252,6 +259,7 @@ export class CodeCache {
       this.#stubs.delete(offset);
     }
     this.#handlers.compile();
+    end?.();
   }
 
   /** Fills records until there are too many new handlers; returns how many are filled. */

@@ -242,6 +242,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     if (!cache) {
       cache = new CodeCache(this, {
         waveSize,
+        keyed: `${this.frontEnd.processor} ${waveSize} ${keyBits}`,
         reader: this.frontEnd.reader(waveSize, keyBits),
         handlers: this.#handlerTable(waveSize),
         work: this.work,

@@ -12,6 +12,12 @@ import type { Memories } from '../machine/memory.ts';
 export interface StepReader {
   /** The step at byte `offset` of the code; where there is none, why. */
   step(code: DataView, offset: number): Step | string;
+  /**
+   * Both or neither: what was decoded since the last call, as values that JSON can hold, and what takes it
+   * over in another process. It depends on nothing but the processor, the wave size and MODE.
+   */
+  takeDecoded?(): readonly unknown[];
+  recall?(decoded: readonly unknown[]): void;
 }
 
 /** Where a wave is, and which part of its workgroup it runs. */

@@ -4,19 +4,17 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { TraceRun } from '../../base/wave-trace.ts';
-import type { Step } from '../../ir/step.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { AS_IT_IS, keptModule } from '../lowering/code-store.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
-import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
+import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { type EmissionOptions, type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { emitPcCount, emitTracedRun } from '../lowering/pc-counts.ts';
 import type { AccessCounter } from '../machine/access-counter.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import type { HostWork } from '../machine/host-work.ts';
-import { weightOf } from '../machine/instruction-weight.ts';
 import {
   EXIT_BUDGET,
   EXIT_COMPILE,
@@ -32,6 +30,7 @@ import {
 } from '../machine/layout.ts';
 import type { Memories } from '../machine/memory.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
+import { type HandlerParts, HandlerRequest, type HandlerSize } from './handler-request.ts';
 
 export type FaultCallback = (
   record: number,
@@ -56,13 +55,6 @@ export interface HandlerOptions {
   readonly traceRun: TraceRun | undefined;
   /** What handlers tell of accesses, if anything. */
   readonly accesses: AccessCounter | undefined;
-}
-
-export interface HandlerRequest extends HandlerMeaning {
-  /** About how long it takes (instruction-weight.ts). */
-  readonly weight: number;
-  /** One of the key; undefined for records that stand for no instruction: they cost the budget nothing. */
-  readonly step: Step | undefined;
 }
 
 /**
@@ -107,6 +99,10 @@ export class HandlerTable {
   readonly #pending: HandlerRequest[] = [];
   readonly #requests: HandlerRequest[] = [];
   readonly #freeSlots: number[] = [];
+  /** By key, of handlers that another process asked for. */
+  readonly #sizes = new Map<string, HandlerSize>();
+  /** Those that nobody has taken yet (`takeSizes`), once somebody wants them. */
+  #newSizes: HandlerSize[] | undefined;
   readonly #work: HostWork;
   #pendingValues = 0;
   #nextSlot = FIRST_FREE_SLOT;
@@ -176,16 +172,17 @@ export class HandlerTable {
   }
 
   /** Slot for a key; the handler is compiled by the next `compile`. */
-  slot(key: string, build: () => Omit<HandlerRequest, 'key' | 'weight'>): number {
+  slot(key: string, make: () => HandlerParts): number {
     let slot = this.#slots.get(key);
     if (slot === undefined) {
-      const built = build();
-      const request = { key, ...built, weight: weightOf(built.program) };
+      const known = this.#sizes.get(key);
+      const request = new HandlerRequest(key, make, known);
+      if (!known) this.#newSizes?.push(request.size);
       this.#pending.push(request);
       this.#requests[this.#nextSlot] = request;
       slot = this.#nextSlot++;
       this.#slots.set(key, slot);
-      const values = request.program.values.length;
+      const [, , values] = request.size;
       this.#pendingValues += values;
       this.#work.prepareHandler(values);
     }
@@ -199,13 +196,29 @@ export class HandlerTable {
 
   /** About how long the handler in a slot takes (instruction-weight.ts). */
   weightOf(slot: number): number {
-    return this.#requests[slot]!.weight;
+    const [, weight] = this.#requests[slot]!.size;
+    return weight;
   }
 
   /** What the handler of a key was made from. */
   request(key: string): HandlerRequest | undefined {
     const slot = this.#slots.get(key);
     return slot === undefined ? undefined : this.#requests[slot];
+  }
+
+  /**
+   * Sizes of the handlers that were asked for since the last call, and at the first none, for `recall` in
+   * another process.
+   */
+  takeSizes(): readonly HandlerSize[] {
+    const sizes = this.#newSizes ?? [];
+    this.#newSizes = [];
+    return sizes;
+  }
+
+  /** Handlers of these sizes need not be built before their code is, if that is not kept. */
+  recall(sizes: readonly HandlerSize[]): void {
+    for (const size of sizes) this.#sizes.set(size[0], size);
   }
 
   /** Makes the functions that `module` exports callable; returns their slots by name. */
@@ -235,6 +248,7 @@ export class HandlerTable {
     for (let slot = FIRST_FREE_SLOT; slot < Math.min(this.#nextSlot, this.#table.length); slot++)
       this.#table.set(slot, null);
     this.#slots.clear();
+    this.#sizes.clear();
     this.#requests.length = 0;
     this.#pending.length = 0;
     this.#pendingValues = 0;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { Step } from '../../ir/step.ts';
 import { bytesOf } from './encoding/encode.ts';
 import { targetFor } from './encoding/targets.ts';
@@ -86,4 +87,74 @@ test('bytes that are no instruction, and registers that do not exist', () => {
   assert.equal(reader.step(code(0xffffffff), 0), '0xffffffff is not a gfx90a instruction');
   assert.equal(reader.step(code(0xbf810000), 2), 'misaligned address');
   assert.equal(reader.step(code(0xbf810000), 4), 'the end of code is not a gfx90a instruction');
+});
+
+/** All that steps say of themselves, but for what they do. */
+const facts = (step: Step) => {
+  const { offset, sizeBytes, operands, illegal, control, target, key, classIndex } = step;
+  return { offset, sizeBytes, operands, illegal, control, target, key, classIndex, text: step.text() };
+};
+
+test('what one reader decoded another one takes over', () => {
+  for (const [processor, texts] of Object.entries({
+    gfx90a: [
+      ...['s_mov_b64 exec, -1', 's_mov_b64 s[4:5], src_private_limit', 's_mov_b32 s1, 0x12345678', 's_branch 5'],
+      ...['s_cbranch_scc1 -3', 's_call_b64 s[30:31], 7', 's_setpc_b64 s[30:31]', 's_endpgm', 's_mov_b32 s101, s3'],
+      ...['v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf', 's_movrels_b64 s[2:3], s[4:5]'],
+      ...['v_fma_f32 v255, |v1|, -v2, 0.5', 'v_accvgpr_read_b32 v3, a7', 'global_load_dword v1, v[2:3], off offset:4'],
+      ...[
+        's_mov_b64 s[100:101], s[2:3]',
+        'v_mad_u64_u32 v[2:3], vcc, s1, v5, v[6:7]',
+        'v_add_f64 v[254:255], v[2:3], 1.0',
+      ],
+    ],
+    gfx1100: ['v_add_f16_e32 v1.h, v2.h, v3.h', 's_mov_b32 null, s1', 'v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v3, v2'],
+  })) {
+    const waveSize = targetFor(processor).waveSizes[0]!;
+    const words = texts.flatMap((text) => assembleInstruction(text, { target: targetFor(processor), waveSize }).words);
+    const code = new DataView(bytesOf(words).buffer);
+    const steps = (reader: AmdgpuStepReader): ReturnType<typeof facts>[] => {
+      const found = [];
+      for (let offset = 0; offset < code.byteLength; ) {
+        const step = reader.step(code, offset);
+        if (typeof step === 'string') break;
+        found.push(facts(step));
+        offset += step.sizeBytes;
+      }
+      return found;
+    };
+    const reader = new AmdgpuStepReader(processor, waveSize, MODE);
+    assert.deepEqual(reader.takeDecoded(), []);
+    const expected = steps(reader);
+    assert.ok(expected.length >= texts.length);
+    const other = new AmdgpuStepReader(processor, waveSize, MODE);
+    other.takeDecoded();
+    other.recall(JSON.parse(JSON.stringify(reader.takeDecoded())));
+    assert.deepEqual(steps(other), expected);
+    assert.deepEqual(other.takeDecoded(), [], 'nothing was decoded');
+  }
+});
+
+test('so it is of any words', () => {
+  const word = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+  let illegal = 0;
+  for (const processor of ['gfx90a', 'gfx942', 'gfx1100', 'gfx1200']) {
+    const waveSize = targetFor(processor).waveSizes[0]!;
+    const [reader, other] = [0, 1].map(() => new AmdgpuStepReader(processor, waveSize, MODE));
+    reader!.takeDecoded();
+    fc.assert(
+      fc.property(word, word, word, (...words) => {
+        const code = new DataView(bytesOf(words).buffer);
+        const step = reader!.step(code, 0);
+        if (typeof step === 'string') return;
+        other!.recall(JSON.parse(JSON.stringify(reader!.takeDecoded())));
+        const recalled = other!.step(code, 0);
+        assert.ok(typeof recalled !== 'string');
+        assert.deepEqual(facts(recalled), facts(step));
+        illegal += Number(step.illegal !== undefined);
+      }),
+      { numRuns: 3000, examples: [[0x7f68a231, 0, 0]] },
+    );
+  }
+  assert.ok(illegal > 0, 'registers that do not exist are among them');
 });

@@ -1,41 +1,33 @@
 /** Instructions in their places: what the executors, the compiler and analyses of code ask about them. */
+import { assert } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import type { Effects } from '../../ir/effects.ts';
 import type { FloatMode } from '../../ir/float-builder.ts';
-import type { Control, RegisterOperand, Step, StepOperand } from '../../ir/step.ts';
+import type { Control, Step, StepOperand } from '../../ir/step.ts';
 import type { Program } from '../../ir/types.ts';
 import { decoderFor } from './decoder.ts';
 import { effectsOf } from './effects/effects.ts';
 import { meaningOf } from './effects/meaning.ts';
 import type { Decoder } from './encoding/decode.ts';
-import { type Instruction, type Operand, wordsOf } from './encoding/instruction.ts';
+import { type Instruction, wordsOf } from './encoding/instruction.ts';
 import { COUNTED_CLASSES, countedClass } from './encoding/instruction-class.ts';
-import { apertureBound, isAperture, SCALAR_REGISTER_COUNT, VECTOR_REGISTER_COUNT } from './encoding/registers.ts';
 import type { Row } from './encoding/row.ts';
-import { modifierKey } from './modifier-key.ts';
-import { dppTable } from './semantics/dpp.ts';
+import { type DecodedEncoding, decodedEncoding, type KeptEncoding, keptEncoding } from './kept-encodings.ts';
 import { MODE_GPR_INDEX } from './semantics/gpr-index.ts';
 import { InstructionBuilder } from './semantics/instruction-builder.ts';
 import { floatMode } from './semantics/mode.ts';
-import { relativeIndex } from './semantics/relative-registers.ts';
+import { type FormContext, type StepForm, stepFormOf } from './step-form.ts';
 import { formatInstruction } from './text/disassemble.ts';
 
 const DWORD_BYTES = 4;
 
 /** What steps are read with, and what their programs are specialised on. */
-interface StepContext {
+interface StepContext extends FormContext {
   readonly decoder: Decoder;
-  readonly waveSize: 32 | 64;
-  readonly mode: number;
   readonly floatMode: FloatMode;
-  /** Keys of all steps: those that are equal are one string. */
-  readonly keys: Map<string, string>;
   /** What instructions of one key do in the MODE that code begins with; undefined where that is not known. */
   readonly meanings: Map<string, Program | undefined>;
 }
-
-/** An operand, and what of it distinguishes programs; or what it names that does not exist. */
-type Resolved = { readonly operand: StepOperand; readonly tag: string } | { readonly missing: string };
 
 /** Encodings by their first dword, then their next ones. */
 type Encodings = Map<number, Encodings | EncodedStep>;
@@ -45,6 +37,8 @@ export class AmdgpuStepReader {
   readonly #context: StepContext;
   /** Code has many instructions of few encodings. */
   readonly #encodings: Encodings = new Map();
+  /** Those that nobody has taken yet (`takeDecoded`), once somebody wants them. */
+  #decoded: EncodedStep[] | undefined;
 
   constructor(processor: string, waveSize: 32 | 64, mode: number) {
     const decoder = decoderFor(processor, waveSize);
@@ -55,10 +49,28 @@ export class AmdgpuStepReader {
   step(code: DataView, offset: number): AmdgpuStep | string {
     if (offset % DWORD_BYTES !== 0) return 'misaligned address';
     const { decoder } = this.#context;
-    const encoded = this.#known(code, offset) ?? this.#decoded(code, offset);
+    const encoded = this.#known(code, offset) ?? this.#decode(code, offset);
     if (encoded) return new AmdgpuStep(encoded, offset);
     const dword = code.byteLength - offset >= DWORD_BYTES ? hex(code.getUint32(offset, true), 8) : 'the end of code';
     return `${dword} is not a ${decoder.target.processor} instruction`;
+  }
+
+  /**
+   * What was decoded since the last call, and at the first nothing, for `recall` of a reader for the same
+   * processor, wave size and MODE. It can be written as JSON.
+   */
+  takeDecoded(): readonly KeptEncoding[] {
+    const decoded = this.#decoded?.map(keptEncoding) ?? [];
+    this.#decoded = [];
+    return decoded;
+  }
+
+  /** Takes over what another reader decoded: it is the same in whatever code it stands. */
+  recall(decoded: readonly KeptEncoding[]): void {
+    for (const kept of decoded) {
+      const encoding = decodedEncoding(kept);
+      this.#enter(encoding.words, new EncodedStep(this.#context, encoding.words, encoding));
+    }
   }
 
   #known(code: DataView, offset: number): EncodedStep | undefined {
@@ -69,23 +81,27 @@ export class AmdgpuStepReader {
     return found instanceof Map ? undefined : found;
   }
 
-  #decoded(code: DataView, offset: number): EncodedStep | undefined {
+  #decode(code: DataView, offset: number): EncodedStep | undefined {
     const instruction = this.#context.decoder.decode(code, offset);
     if (typeof instruction === 'string') return undefined;
-    const encoded = new EncodedStep(this.#context, instruction);
-    const last = offset + instruction.sizeBytes - DWORD_BYTES;
+    const encoded = new EncodedStep(this.#context, wordsOf(instruction), { instruction });
+    this.#decoded?.push(encoded);
+    this.#enter(encoded.words, encoded);
+    return encoded;
+  }
+
+  #enter(words: readonly number[], encoded: EncodedStep): void {
+    const last = words.length - 1;
     let encodings = this.#encodings;
-    for (let at = offset; at < last; at += DWORD_BYTES) {
-      const word = code.getUint32(at, true);
-      let next = encodings.get(word);
+    for (let i = 0; i < last; i++) {
+      let next = encodings.get(words[i]!);
       if (!(next instanceof Map)) {
         next = new Map();
-        encodings.set(word, next);
+        encodings.set(words[i]!, next);
       }
       encodings = next;
     }
-    encodings.set(code.getUint32(last, true), encoded);
-    return encoded;
+    encodings.set(words[last]!, encoded);
   }
 }
 
@@ -93,29 +109,52 @@ export class AmdgpuStepReader {
 const NOT_ASKED = Symbol('not asked');
 
 /** What steps of one encoding share, wherever they stand. */
-class EncodedStep {
-  readonly instruction: Instruction;
+class EncodedStep implements DecodedEncoding {
+  readonly words: readonly number[];
   readonly control: Control;
+  readonly distance: number | undefined;
   readonly #context: StepContext;
-  #form: Form | undefined;
-  #words: readonly number[] | undefined;
+  #instruction: Instruction | undefined;
+  #form: StepForm | undefined;
   #effects: Effects | undefined;
   #meaning: Program | undefined | typeof NOT_ASKED = NOT_ASKED;
 
-  constructor(context: StepContext, instruction: Instruction) {
+  /**
+   * From the instruction, or from what was found out about it before: it is decoded then when somebody asks.
+   */
+  constructor(
+    context: StepContext,
+    words: readonly number[],
+    found: { readonly instruction: Instruction } | Omit<DecodedEncoding, 'words'>,
+  ) {
     this.#context = context;
-    this.instruction = instruction;
-    this.control = controlOf(instruction.row);
+    this.words = words;
+    if ('instruction' in found) {
+      this.#instruction = found.instruction;
+      this.control = controlOf(found.instruction.row);
+      this.distance = isDirect(this.control) ? found.instruction.labelTarget(0) : undefined;
+    } else {
+      this.control = found.control;
+      this.distance = found.distance;
+      this.#form = found.form;
+    }
   }
 
-  get form(): Form {
-    this.#form ??= formOf(this.instruction, this.#context);
+  get instruction(): Instruction {
+    this.#instruction ??= this.#decoded();
+    return this.#instruction;
+  }
+
+  #decoded(): Instruction {
+    const code = new DataView(Uint32Array.from(this.words).buffer);
+    const instruction = this.#context.decoder.decode(code, 0);
+    assert(typeof instruction !== 'string', 'what was an instruction is one');
+    return instruction;
+  }
+
+  get form(): StepForm {
+    this.#form ??= stepFormOf(this.instruction, this.#context);
     return this.#form;
-  }
-
-  get words(): readonly number[] {
-    this.#words ??= wordsOf(this.instruction);
-    return this.#words;
   }
 
   get effects(): Effects {
@@ -144,19 +183,21 @@ class EncodedStep {
 
 export class AmdgpuStep implements Step {
   readonly offset: number;
-  readonly instruction: Instruction;
   readonly control: Control;
   readonly #encoded: EncodedStep;
 
   constructor(encoded: EncodedStep, offset: number) {
     this.#encoded = encoded;
     this.offset = offset;
-    this.instruction = encoded.instruction;
     this.control = encoded.control;
   }
 
+  get instruction(): Instruction {
+    return this.#encoded.instruction;
+  }
+
   get sizeBytes(): number {
-    return this.instruction.sizeBytes;
+    return this.words.length * DWORD_BYTES;
   }
 
   /** All dwords, its literal the last of them; steps of one encoding share the array. */
@@ -177,8 +218,8 @@ export class AmdgpuStep implements Step {
   }
 
   get target(): number | undefined {
-    const { control } = this;
-    return control === 'next' || control === 'jump' ? undefined : this.instruction.labelTarget(this.offset);
+    const { distance } = this.#encoded;
+    return distance === undefined ? undefined : this.offset + distance;
   }
 
   get classIndex(): number {
@@ -208,106 +249,11 @@ export class AmdgpuStep implements Step {
   }
 }
 
-/** What the operands of a step come to. */
-interface Form {
-  readonly operands: readonly StepOperand[];
-  readonly key: string;
-  readonly illegal: string | undefined;
-}
-
-function formOf(instruction: Instruction, { waveSize, mode, keys }: StepContext): Form {
-  const { row, format, name } = instruction;
-  const operands: StepOperand[] = [];
-  let tags = '';
-  for (let index = 0; index < row.operands.length; index++) {
-    const resolved = resolve(instruction, index, mode);
-    if ('missing' in resolved) return { operands, key: '', illegal: `${resolved.missing} of '${name}'` };
-    operands.push(resolved.operand);
-    tags += ` ${resolved.tag}`;
-  }
-  // The table stands behind the operands of the row (dppTableSlot).
-  if (instruction.hasDpp) operands.push({ kind: 'laneTable', bytes: dppTable(instruction) });
-  const key = `${row.name} ${format.name}${tags}${modifierKey(instruction)} ${waveSize} ${mode}`;
-  const first = keys.get(key);
-  if (first === undefined) keys.set(key, key);
-  return { operands, key: first ?? key, illegal: undefined };
-}
+/** Whether control goes to a place that the instruction names, if it names one. */
+const isDirect = (control: Control): boolean => control !== 'next' && control !== 'jump';
 
 /** A jump that writes a register keeps the address to come back to. */
 function controlOf({ flags, operands }: Row): Control {
   const { terminator = 'next' } = flags;
   return terminator === 'jump' && operands.some(({ access }) => access !== 'read') ? 'call' : terminator;
-}
-
-const NOTHING: StepOperand = { kind: 'constant', value: 0n };
-
-function resolve(instruction: Instruction, index: number, mode: number): Resolved {
-  const spec = instruction.row.operands[index]!;
-  const operand = instruction.operand(index);
-  if (operand.kind === 'null') return { operand: NOTHING, tag: 'null' };
-  // An atomic that returns nothing has any number in the field of its destination.
-  if (instruction.access(index) === undefined) return { operand: NOTHING, tag: 'unused' };
-  if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
-    return { missing: `destination ${spec.field}` };
-  }
-  switch (operand.kind) {
-    case 'vector':
-    case 'scalar':
-      return resolveRegister(instruction, index, operand, mode);
-    case 'constant':
-      return { operand: { kind: 'constant', value: operand.value }, tag: 'c' };
-    case 'special':
-      if (isAperture(operand.encoding)) {
-        return { operand: { kind: 'constant', value: apertureBound(operand.encoding) }, tag: 'c' };
-      }
-      return { operand: NOTHING, tag: String(operand.encoding) };
-    case 'off':
-      return { operand: NOTHING, tag: 'off' };
-  }
-}
-
-function resolveRegister(
-  instruction: Instruction,
-  index: number,
-  operand: Extract<Operand, { kind: 'vector' | 'scalar' }>,
-  mode: number,
-): Resolved {
-  const dwords = instruction.dwords(index);
-  const isScalar = operand.kind === 'scalar';
-  const { register: first } = operand;
-  if (first + dwords > (isScalar ? SCALAR_REGISTER_COUNT : VECTOR_REGISTER_COUNT)) {
-    return { missing: `${isScalar ? 's' : 'v'}${first} with ${dwords} dwords` };
-  }
-  const file = isScalar ? 'scalar' : operand.accumulator ? 'accumulator' : 'vector';
-  const isHighHalf = !isScalar && instruction.isHighHalf(index);
-  const relative = relativeIndex(instruction, index, mode);
-  if (!relative) {
-    const tag = `${isScalar ? 's' : isHighHalf ? 'h' : 'v'}${dwords}`;
-    return { operand: registerOperand(file, first, dwords, isHighHalf), tag };
-  }
-  const { role, name, missing } = relative;
-  return {
-    operand: { kind: 'register', file, first, dwords, isHighHalf, relative },
-    tag: `relative ${file} ${role} ${dwords} ${name} ${missing}`,
-  };
-}
-
-/** Operands that are equal are one object: code has many of few. */
-const known = new Map<number, RegisterOperand>();
-const FILES = ['scalar', 'vector', 'accumulator'] as const;
-
-function registerOperand(
-  file: RegisterOperand['file'],
-  first: number,
-  dwords: number,
-  isHighHalf: boolean,
-): RegisterOperand {
-  const number =
-    ((FILES.indexOf(file) * VECTOR_REGISTER_COUNT + first) * VECTOR_REGISTER_COUNT + dwords) * 2 + Number(isHighHalf);
-  let operand = known.get(number);
-  if (!operand) {
-    operand = { kind: 'register', file, first, dwords, isHighHalf };
-    known.set(number, operand);
-  }
-  return operand;
 }

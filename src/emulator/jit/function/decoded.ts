@@ -1,7 +1,7 @@
 /** Steps as the compiler sees them: with what all steps of one key share, and their operands as numbers. */
 import type { Step } from '../../../ir/step.ts';
 import type { Program, Value } from '../../../ir/types.ts';
-import type { HandlerRequest } from '../../handlers/handler-table.ts';
+import type { HandlerRequest } from '../../handlers/handler-request.ts';
 import { isLaneAccess } from '../../lowering/access-counts.ts';
 import { RESUMING } from '../../lowering/control.ts';
 import { liveValues } from '../../lowering/lower.ts';
