@@ -12,7 +12,7 @@ import { sampled } from './scale.ts';
 for (const [turn, processor] of ['gfx90a', 'gfx942', 'gfx1100', 'sm_70'].entries()) {
   const kernels = KERNELS.filter(({ processors }) => processors?.includes(processor) ?? true);
   for (const executor of ['handlers', 'reference', 'jit'] as const) {
-    const runner = openRunner({ processor, executor, compileThreshold: 0 });
+    const runner = await openRunner({ processor, executor, compileThreshold: 0 });
     // The reference executor takes longer than the other two together.
     for (const benchmark of executor === 'reference' ? sampled(kernels, 3, turn) : kernels) {
       test(`${processor}, ${executor}: ${benchmark.name}`, () => {

@@ -5,7 +5,6 @@ import { isPtxProcessor } from '../devices/emulated/ptx/processors.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import type { ApplicationBenchmark } from './applications/application.ts';
 import { type BenchmarkRunner, type KernelImage, KernelRunner } from './kernel-runner.ts';
-import { PtxKernelRunner } from './ptx-kernel-runner.ts';
 
 const { readFileSync } = process.getBuiltinModule('node:fs');
 
@@ -29,6 +28,9 @@ function readImage(file: string): KernelImage {
   }
 }
 
-/** For code of that processor, on a new device. */
-export const openRunner = (options: EmulatorOptions & { readonly processor: string }): BenchmarkRunner =>
-  isPtxProcessor(options.processor) ? new PtxKernelRunner(options) : new KernelRunner(options);
+/** For code of that processor, on a new device. What reads and compiles PTX is loaded for PTX alone. */
+export async function openRunner(options: EmulatorOptions & { readonly processor: string }): Promise<BenchmarkRunner> {
+  if (!isPtxProcessor(options.processor)) return new KernelRunner(options);
+  const { PtxKernelRunner } = await import('./ptx-kernel-runner.ts');
+  return new PtxKernelRunner(options);
+}

@@ -86,10 +86,11 @@ export interface CompileTimes {
 const SIZES = [1000, 1000, 10_000, 50_000];
 
 /** Kernels with a threshold that compiles at once, from small to large. */
-export function measureCompile(target: CompiledTarget): CompileTimes[] {
+export async function measureCompile(target: CompiledTarget): Promise<CompileTimes[]> {
   const { image, launch } = MIXED_KERNELS[target];
-  return SIZES.map((gpuInstructions, seed) => {
-    using runner = openRunner({ processor: target, compileThreshold: 0 });
+  const times: CompileTimes[] = [];
+  for (const [seed, gpuInstructions] of SIZES.entries()) {
+    using runner = await openRunner({ processor: target, compileThreshold: 0 });
     const code = image(gpuInstructions, seed);
     const before = process.cpuUsage();
     const run = runner.prepare(code, 'mixed', launch);
@@ -101,6 +102,7 @@ export function measureCompile(target: CompiledTarget): CompileTimes[] {
     );
     const peakMemoryBytes = process.resourceUsage().maxRSS * 1024;
     const perInstructionUs = (cpuMs / gpuInstructions) * 1000;
-    return { target, gpuInstructions, isFirst: seed === 0, cpuMs, perInstructionUs, peakMemoryBytes };
-  });
+    times.push({ target, gpuInstructions, isFirst: seed === 0, cpuMs, perInstructionUs, peakMemoryBytes });
+  }
+  return times;
 }

@@ -23,10 +23,10 @@ export async function measureWorkers(processor: string, workers: number, samples
     const { name, kernel = name } = benchmark;
     const launch = benchmark.launch('long');
     const image = readKernelImage(name, processor);
-    const runs = [1, workers].map((count) => {
-      const runner = resources.use(openRunner({ processor, workers: count, threads: nodeThreads }));
-      return runner.prepare(image, kernel, launch);
-    });
+    const runners = await Promise.all(
+      [1, workers].map((count) => openRunner({ processor, workers: count, threads: nodeThreads })),
+    );
+    const runs = runners.map((runner) => resources.use(runner).prepare(image, kernel, launch));
     const [one, many] = runs.map((run) => run().output) as [Uint8Array, Uint8Array];
     if (Buffer.compare(one, many) !== 0) {
       throw new WavewrightError('INTERNAL', `${image.name}: ${workers} workers have another result than one`);

@@ -46,9 +46,9 @@ const VARIANTS: Readonly<Record<string, EmulatorOptions>> = {
 export const VARIANT_NAMES: readonly string[] = Object.keys(VARIANTS);
 
 /** The emulator in another way. The reference executor is too slow for large launches. */
-export function variantRival(name: string, processor: string): Rival {
+export async function variantRival(name: string, processor: string): Promise<Rival> {
   const size = name === 'reference' ? 'small' : 'full';
-  const runner = openRunner({ processor, ...VARIANTS[name] });
+  const runner = await openRunner({ processor, ...VARIANTS[name] });
   return {
     ...{ name, size },
     prepare(task) {
@@ -61,8 +61,8 @@ export function variantRival(name: string, processor: string): Rival {
 }
 
 /** The same kernel in the code of another processor. */
-export function targetRival(processor: string): Rival {
-  const runner = openRunner({ processor });
+export async function targetRival(processor: string): Promise<Rival> {
+  const runner = await openRunner({ processor });
   return {
     ...{ name: processor, size: 'full' },
     prepare({ benchmark, expected }) {

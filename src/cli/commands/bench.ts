@@ -19,8 +19,7 @@ import { type ApplicationMeasurement, firstRunMs, measureApplication } from '../
 import { type KernelMeasurement, measureKernel } from '../../bench/measure-kernel.ts';
 import { Baseline } from '../../bench/node-baseline.ts';
 import { APPLICATION_TARGETS, openRunner, readKernelImage } from '../../bench/node-images.ts';
-import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
-import { measureWorkers, type WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
+import type { WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
 import { JS_RIVAL, programRival, type Rival, targetRival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { keepCodeInFolder } from '../arguments/code-folder.ts';
@@ -49,7 +48,7 @@ interface Request {
   readonly kernels: readonly KernelBenchmark[];
   readonly targets: readonly string[];
   readonly applications: readonly ApplicationBenchmark[];
-  readonly rivalsOf: (target: string) => Rival[];
+  readonly rivalsOf: (target: string) => Promise<Rival[]>;
   /** Programs among the rivals. */
   readonly programs: readonly string[];
   readonly samples: number;
@@ -76,7 +75,8 @@ const LAUNCH_SUITE: Suite<LaunchCosts> = {
   isInGoals: true,
   heading: '',
   async *measure({ samples }) {
-    const compile = (['gfx90a', 'sm_70'] as const).flatMap(measureCompile);
+    const { measureCompile, measureEmptyDispatch, measureHello } = await import('../../bench/node-launch-costs.ts');
+    const compile = [...(await measureCompile('gfx90a')), ...(await measureCompile('sm_70'))];
     yield { hello: measureHello(samples), emptyDispatch: await measureEmptyDispatch(samples), compile };
   },
   text: launchText,
@@ -89,8 +89,8 @@ const KERNEL_SUITE: Suite<KernelMeasurement> = {
   heading: KERNEL_HEADING,
   async *measure({ kernels, targets, rivalsOf, samples, workers = 1 }) {
     for (const target of targets) {
-      using runner = openRunner({ processor: target, workers, threads: nodeThreads });
-      const rivals = rivalsOf(target);
+      using runner = await openRunner({ processor: target, workers, threads: nodeThreads });
+      const rivals = await rivalsOf(target);
       for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
         const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
         yield measureKernel(target, runner, task, { rivals, samples, workers });
@@ -106,6 +106,7 @@ const WORKER_SUITE: Suite<WorkerSpeedUp[]> = {
   isInGoals: true,
   heading: '',
   async *measure({ targets, samples, workers = DEFAULT_WORKERS }) {
+    const { measureWorkers } = await import('../../bench/node-worker-speed-up.ts');
     yield measureWorkers(targets[0]!, workers, samples);
   },
   text: workersText,
@@ -232,7 +233,7 @@ export const bench = defineCommand({
       kernels,
       applications: asksApplications ? chosen(APPLICATIONS, options.kernel, 'application') : [],
       targets: chooseTargets(options.target, asksApplications ? APPLICATION_TARGETS : TARGETS),
-      rivalsOf: (target) => [...rivals, ...ownRivals(own, target)],
+      rivalsOf: async (target) => [...rivals, ...(await ownRivals(own, target))],
       programs,
       samples,
       workers: options.workers,
@@ -327,11 +328,12 @@ function filesOf(name: string): string[] {
   }
 }
 
-const ownRivals = (names: readonly string[], target: string): Rival[] => [
-  ...VARIANT_NAMES.filter((name) => names.includes(name)).map((name) => variantRival(name, target)),
-  ...TARGETS.filter((name) => names.includes(name) && name !== target).map(targetRival),
-  ...(names.includes('js') ? [JS_RIVAL] : []),
-];
+const ownRivals = (names: readonly string[], target: string): Promise<Rival[]> =>
+  Promise.all([
+    ...VARIANT_NAMES.filter((name) => names.includes(name)).map((name) => variantRival(name, target)),
+    ...TARGETS.filter((name) => names.includes(name) && name !== target).map(targetRival),
+    ...(names.includes('js') ? [JS_RIVAL] : []),
+  ]);
 
 /** What the model computes, at most once. */
 function expectedOf(benchmark: KernelBenchmark): Record<CheckedSize, () => Result> {
