@@ -104,14 +104,14 @@ test('of a full folder the older half goes, of other versions the oldest', () =>
   const folder = folderOf(parent, 0xffn);
   new FileCodeStore(folder).write('key', bytesOf('code'));
   assert.deepEqual(readdirSync(parent).sort(), ['code-1', 'code-2', 'code-3', 'code-ff', 'of the user']);
-  for (const name of [...new Array(2049).keys().map((i) => `${i.toString(16)}-7`), 'notes']) {
+  for (const name of [...new Array(8193).keys().map((i) => `${i.toString(16)}-7`), 'notes']) {
     writeFileSync(path.join(folder, name), '');
     old(`code-ff/${name}`, 10_000 - (Number.parseInt(name, 16) || 0));
   }
   new FileCodeStore(folder).write('other', bytesOf('code'));
   const left = readdirSync(folder);
-  assert.equal(left.length, 1024 + 2);
-  assert.ok(!left.includes('0-7') && left.includes('800-7') && left.includes('notes'));
+  assert.equal(left.length, 4096 + 2);
+  assert.ok(!left.includes('0-7') && left.includes('2000-7') && left.includes('notes'));
   assert.deepEqual(new FileCodeStore(folder).read('key'), bytesOf('code'));
 });
 

@@ -7,8 +7,8 @@ import { writeWholeFile } from '../../base/node-whole-file.ts';
 const { mkdirSync, readdirSync, readFileSync, rmSync, statSync } = process.getBuiltinModule('node:fs');
 
 const HEAD_BYTES = 16;
-/** Of a folder; most files have some 60 KB. Where there is more, the older half goes. */
-const MAX_FILES = 2048;
+/** Of a folder; a program has some twenty files. Where there is more, the older half goes. */
+const MAX_FILES = 8192;
 const MAX_BYTES = 2 ** 28;
 /** Of what is written before the folder is looked at again. */
 const ROOM_BYTES = MAX_BYTES / 8;
