@@ -191,7 +191,53 @@ const LOADS_WITH_EXIT = `
   global_store_dword v0, v5, s[10:11]
   s_endpgm`;
 
+/**
+ * Lanes go through a loop as often as their number says and load 8 bytes each time: where `address` puts
+ * them, of v8, which counts down, and of a buffer's address in s[8:9].
+ */
+const pairs = (address: string) => `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_mov_b32 v5, 0
+  v_and_b32 v8, 15, v0
+  s_mov_b64 s[16:17], 0
+  s_waitcnt lgkmcnt(0)
+1:
+  v_lshlrev_b32 v2, 3, v8
+  v_sub_u32 v2, 0x3f8, v2
+  v_mov_b32 v6, s8
+  v_mov_b32 v7, s9
+  ${address}
+  v_add_co_u32 v6, vcc, v6, v2
+  v_addc_co_u32 v7, vcc, 0, v7, vcc
+  global_load_dwordx2 v[2:3], v[6:7], off
+  s_waitcnt vmcnt(0)
+  v_mul_lo_u32 v5, 31, v5
+  v_add_u32 v5, v5, v2
+  v_add_u32 v5, v5, v3
+  v_subrev_u32 v8, 1, v8
+  v_cmp_gt_i32 vcc, 0, v8
+  s_or_b64 s[16:17], vcc, s[16:17]
+  s_andn2_b64 exec, exec, s[16:17]
+  s_cbranch_execnz 1b
+  s_mov_b64 exec, -1
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v5, s[10:11]
+  s_endpgm`;
+
+/** Up to the last bytes of two allocations, of which one is the block of arguments, by turns. */
+const LOADS_OF_TWO = pairs(`
+  v_add_u32 v1, v0, v8
+  v_and_b32 v1, 1, v1
+  v_cmp_eq_u32 vcc, 1, v1
+  v_mov_b32 v3, s0
+  v_mov_b32 v4, s1
+  v_cndmask_b32 v6, v6, v3, vcc
+  v_cndmask_b32 v7, v7, v4, vcc
+  v_mov_b32 v3, 56
+  v_cndmask_b32 v2, v2, v3, vcc`);
+
 for (const [what, body] of Object.entries({
+  'loads of two allocations': LOADS_OF_TWO,
   'loads of lanes that leave': LOADS_WITH_EXIT,
   'rare operands': RARE_OPERANDS,
   'buffer loads': BUFFER_LOADS,
@@ -212,3 +258,17 @@ function checkSums(body: string): void {
   });
   for (const { name, sums } of others) assert.equal(sums, expected!.sums, name);
 }
+
+test('a load of lanes that leave may not end behind the allocation that it begins in', () => {
+  const address = `
+    v_and_b32 v3, 15, v0
+    v_min_u32 v3, 4, v3
+    v_and_b32 v3, 4, v3
+    v_add_u32 v2, v2, v3`;
+  const image = imageOf(kernelText('edge', pairs(address)));
+  for (const options of Object.values(EXECUTORS)) {
+    using rig = new KernelRig(options, image);
+    const [data, out] = [rig.allocate(1024), rig.allocate(256)];
+    assert.throws(() => rig.run('edge', data, out), /invalid read of address 0x[0-9a-f]+3fc by .*, lane 4;/);
+  }
+});

@@ -13,7 +13,9 @@ import {
   MAY_READ,
   MAY_WRITE,
   NIBBLE_MASKS,
+  PAGE_EXTENTS,
   PAGE_SIZE_BYTES,
+  STATE_START,
   THREADS_RUN,
   VALIDITY_MAP,
 } from '../../src/emulator/machine/layout.ts';
@@ -102,11 +104,15 @@ export interface Span {
   readonly end: number;
 }
 
-/** What is looked at of each memory: as much as the oracles use. The validity map has a check of its own. */
+/**
+ * What is looked at of each memory: as much as the oracles use. The validity map and the extents of
+ * allocations have a check of their own.
+ */
 const DEVICE_END = DEVICE_START + 2 ** 21;
 const STATE_AREAS: readonly Span[] = [
   { start: 0, end: VALIDITY_MAP },
-  { start: NIBBLE_MASKS, end: NIBBLE_MASKS + 2 ** 21 },
+  { start: NIBBLE_MASKS, end: PAGE_EXTENTS },
+  { start: STATE_START, end: STATE_START + 2 ** 21 },
 ];
 
 interface Area extends Span {
@@ -188,6 +194,7 @@ export class MemoryWatch {
   check(phase: Phase, tally: Tally): void {
     for (const area of this.#areas) this.#checkArea(area, phase);
     this.#checkMap();
+    this.#checkExtents();
     tally.event(`checks after ${phase}`);
   }
 
@@ -224,6 +231,28 @@ export class MemoryWatch {
     const granule = found.findIndex((value, i) => value !== expected[i]);
     const place = `0x${(granule * GRANULE_SIZE_BYTES).toString(16)}`;
     throw new Found('escape', `the validity map has ${found[granule]} for ${place}, expected ${expected[granule]}`);
+  }
+
+  /** Each page says of its region what the validity map does, or nothing. */
+  #checkExtents(): void {
+    const { words } = this.memory.state;
+    const at = (page: number): readonly [start: number, extent: number] => {
+      const word = PAGE_EXTENTS / 4 + page * 2;
+      return [words[word]! >>> 0, words[word + 1]! >>> 0];
+    };
+    const expected = new Map<number, readonly [number, number]>();
+    for (const { start, sizeBytes, permissions } of this.live) {
+      const granules = Math.ceil(sizeBytes / GRANULE_SIZE_BYTES) * GRANULE_SIZE_BYTES;
+      if (!permissions) continue;
+      for (let page = start / PAGE_SIZE_BYTES; page * PAGE_SIZE_BYTES < start + sizeBytes; page++)
+        expected.set(page, [start, granules + permissions]);
+    }
+    for (let page = 0; page < DEVICE_END / PAGE_SIZE_BYTES; page++) {
+      const [start, extent] = at(page);
+      const [ownStart, ownExtent] = expected.get(page) ?? [start, 0];
+      if (start === ownStart && extent === ownExtent) continue;
+      throw new Found('escape', `page ${page} has an extent of ${extent} from ${start}, expected ${ownExtent}`);
+    }
   }
 
   #place(at: number): string {

@@ -65,8 +65,18 @@ export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
  */
 export const NIBBLE_SPREADS = NIBBLE_MASKS + 256;
 
+/**
+ * For each page of device memory two words: where the allocation begins that it is in, and how many bytes of
+ * it, in granules, the GPU may access, with what it may do there in the lowest bits; 0 where that is not the
+ * same for all of them. No two allocations have bytes in one page. The first word is written before the
+ * second one, which alone becomes 0 when memory is freed: so they belong together, whenever they are read at
+ * once.
+ */
+export const PAGE_EXTENTS = NIBBLE_MASKS + PAGE_SIZE_BYTES;
+const PAGE_EXTENTS_SIZE_BYTES = (2 ** 32 / PAGE_SIZE_BYTES) * 8;
+
 /** First byte that state memory's allocator hands out. */
-export const STATE_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
+export const STATE_START = PAGE_EXTENTS + PAGE_EXTENTS_SIZE_BYTES;
 
 // Wave state. Offsets from the wave's base.
 

@@ -2,12 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
-import { DEVICE_START, MAY_READ, MAY_WRITE, VALIDITY_MAP } from './layout.ts';
+import { DEVICE_START, MAY_READ, MAY_WRITE, PAGE_EXTENTS, VALIDITY_MAP } from './layout.ts';
 import { EmulatorMemory, type MemoryRegion } from './memory.ts';
 import { StateMemory } from './state-memory.ts';
 
 const state = new StateMemory();
 const memory = new EmulatorMemory(0x7f00, state, 2 ** 26);
+
+/** Of the page of `offset`, what PAGE_EXTENTS says of its allocation. */
+function extentAt(offset: number): { start: number; sizeBytes: number; permissions: number } | undefined {
+  const word = PAGE_EXTENTS / 4 + Math.floor(offset / 4096) * 2;
+  const [start, extent] = [state.words[word]! >>> 0, state.words[word + 1]! >>> 0];
+  return extent === 0 ? undefined : { start, sizeBytes: extent - (extent % 64), permissions: extent % 64 };
+}
 
 /** What the GPU may do with the byte at `offset`. */
 const permissionsAt = (offset: number): number => state.bytes[VALIDITY_MAP + Math.floor(offset / 64)]!;
@@ -31,6 +38,7 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
           assert.equal(memory.find(region!.offset), undefined);
           assert.equal(permissionsAt(region!.offset), 0);
           assert.equal(permissionsAt(last), 0);
+          assert.equal(extentAt(last), undefined);
           assert.equal(memory.findFreed(last)?.offset, region!.offset);
           continue;
         }
@@ -46,6 +54,8 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
         assert.ok(
           state.bytes.subarray(VALIDITY_MAP + offset / 64, VALIDITY_MAP + end / 64).every((b) => b === permissions),
         );
+        for (let at = offset; at < end; at += 4096)
+          assert.deepEqual(extentAt(at), { start: offset, sizeBytes: end - offset, permissions });
         for (let at = end; at < end + 4096; at += 64) assert.equal(permissionsAt(at), 0);
         assert.equal(permissionsAt(offset - 1), 0);
         live.push({ offset, sizeBytes, label: 'x', permissions });
@@ -185,6 +195,7 @@ test('pages of a region have permissions of their own until it gets some as a wh
   memory.protectPages(region + 8192, 4096, MAY_READ);
   const found = [0, 1, 2, 3].map((page) => permissionsAt(region + page * 4096 + 64));
   assert.deepEqual(found, [0, MAY_READ | MAY_WRITE, MAY_READ, 0]);
+  assert.ok(found.every((_, page) => extentAt(region + page * 4096) === undefined));
   for (const [page, permissions] of found.entries()) {
     assert.equal(memory.find(region + page * 4096)?.permissions, permissions);
     assert.equal(memory.nearest(region + page * 4096)?.permissions, permissions);
@@ -204,6 +215,7 @@ test('pages of a region have permissions of their own until it gets some as a wh
   }
   memory.protect(region, MAY_READ);
   assert.ok(memory.permits(region, 5 * 4096, MAY_READ));
+  assert.equal(extentAt(region + 8192)?.permissions, MAY_READ);
   memory.free(region);
   assert.ok(!memory.permits(region, 1, MAY_READ));
 });

@@ -13,6 +13,7 @@ import {
   HOLE_BYTES,
   MAY_READ,
   MAY_WRITE,
+  PAGE_EXTENTS,
   PAGE_SIZE_BYTES,
   VALIDITY_MAP,
 } from './layout.ts';
@@ -168,6 +169,7 @@ export class EmulatorMemory extends WindowMemory {
       isDivided: false,
     });
     this.#mark(start, sizeBytes, start, permissions);
+    if (permissions) this.#setExtent(start, granulesBytes, permissions);
     return start;
   }
 
@@ -176,6 +178,7 @@ export class EmulatorMemory extends WindowMemory {
     const region = this.#regionAt(offset);
     this.#regions.set(offset, { ...region, permissions, hasCode: false, isDivided: false });
     this.#mark(offset, region.sizeBytes, offset, permissions);
+    this.#setExtent(offset, region.sizeBytes, permissions);
     this.#forgetCode(region);
   }
 
@@ -192,6 +195,7 @@ export class EmulatorMemory extends WindowMemory {
     }
     region.isDivided = true;
     this.#mark(offset, sizeBytes, region.offset, permissions);
+    this.#setExtent(region.offset, region.sizeBytes, 0);
     this.#forgetCode(region);
   }
 
@@ -248,12 +252,24 @@ export class EmulatorMemory extends WindowMemory {
     this.state.fill(permissions, granule(first), granule(last) + 1);
   }
 
+  /** What PAGE_EXTENTS says of an allocation. */
+  #setExtent(start: number, sizeBytes: number, permissions: number): void {
+    const { words } = this.state;
+    const extent = permissions && alignUp(sizeBytes, GRANULE_SIZE_BYTES) + permissions;
+    const wordOf = (offset: number): number => PAGE_EXTENTS / 4 + Math.floor(offset / PAGE_SIZE_BYTES) * 2;
+    for (let word = wordOf(start); word <= wordOf(start + sizeBytes - 1); word += 2) {
+      if (permissions) Atomics.store(words, word, start);
+      Atomics.store(words, word + 1, extent);
+    }
+  }
+
   /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */
   free(offset: number): void {
     const region = this.#regionAt(offset);
     this.#regions.delete(offset);
     this.#liveBytes -= region.end - offset;
     this.#mark(offset, region.sizeBytes, 0, 0);
+    if (region.permissions) this.#setExtent(offset, region.sizeBytes, 0);
     this.#forgetCode(region);
     const freed: Freed = { ...region, epoch: this.grace.begin() };
     if (region.isTransient) {

@@ -9,11 +9,12 @@ import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
-import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
+import { type AccessGroup, groupAccesses, isAccess, isLeftOut, laneAccessOf } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
 import { laneSpread, spreadLanes } from '../regions/lane-spread.ts';
 import type { Node } from '../regions/node.ts';
+import { PermittedRanges } from '../regions/permitted-ranges.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
@@ -34,6 +35,7 @@ export class LoopBody {
   readonly #nodes: readonly Node[];
   readonly #nans: NanWatch | undefined;
   readonly #memory: FastMemory | undefined;
+  readonly #ranges: PermittedRanges | undefined;
   readonly #hoisted: Hoisted;
   #groups: ReadonlyMap<Node, AccessGroup> = new Map();
   readonly #lastUse = new Map<Node, Node>();
@@ -88,11 +90,13 @@ export class LoopBody {
     const hoisted = this.#hoisted;
     const argument = (node: Node): LaneArgument => this.#argument(node);
     this.#groups = groupAccesses(this.#nodes);
+    this.#ranges = new PermittedRanges(state);
     this.#memory = new FastMemory({
       state,
       hoisted,
       groups: this.#groups,
       linear: undefined,
+      ranges: this.#ranges,
       argument,
       address: (node) => this.#spreadArgument(node),
     });
@@ -108,6 +112,7 @@ export class LoopBody {
   /** Emits what comes before the loop over the groups. */
   prepare(): void {
     this.#hoisted.emit(this.#environment.state, new Set(this.#groups.values()));
+    if (this.#environment.state.context.checksAccesses) this.#ranges?.emit(this.#rangedGroups());
     const { state, invariants, plan } = this.#environment;
     const { f, wave } = state;
     for (const node of this.#splatted) {
@@ -126,6 +131,14 @@ export class LoopBody {
 
   release(): void {
     this.#hoisted.release();
+    this.#ranges?.release();
+  }
+
+  /** Those of lanes that are not all of the chunk, so that vectors would have to be taken apart anyway. */
+  #rangedGroups(): AccessGroup[] {
+    const isRanged = ([{ active }, { space }]: readonly [Node, AccessGroup]): boolean =>
+      active !== undefined && (space === 'global' || space === 'flat');
+    return [...this.#groups].filter(isRanged).map(([, group]) => group);
   }
 
   /**
@@ -417,17 +430,36 @@ export class LoopBody {
       return [captured(f)];
     };
     if (!active) return load();
+    const group = this.#groups.get(node);
+    if (group && this.#ranges!.has(group) && !laneAccessOf(node)!.predicate)
+      return this.#loadInRange(node, active, slow);
     let lanes: Lanes = [];
     const bits = this.#bitsOf(active);
     f.get(bits);
-    f.if(undefined, () => {
-      this.#spread = laneSpread(f, bits);
-      lanes = load();
-      f.free(this.#spread);
-      this.#spread = undefined;
-    });
+    f.if(undefined, () => this.#withSpread(bits, () => (lanes = load())));
     f.free(bits);
     return lanes;
+  }
+
+  #loadInRange(node: Node, active: Node, slow: BlockLabel): Lanes {
+    const { f } = this.#environment.state;
+    const spread = (emit: () => void): void => {
+      const bits = this.#bitsOf(active);
+      this.#withSpread(bits, emit);
+      f.free(bits);
+    };
+    this.#memory!.openInRange(node, this.#lanes(active), spread, slow);
+    f.free(...this.#opening.splice(0));
+    return f.scoped(() => this.#memory!.loadAll(node));
+  }
+
+  /** Lanes that are not in `bits` look like one that is, to what `emit` opens. */
+  #withSpread(bits: Local, emit: () => void): void {
+    const { f } = this.#environment.state;
+    this.#spread = laneSpread(f, bits);
+    emit();
+    f.free(this.#spread);
+    this.#spread = undefined;
   }
 
   /** The lanes of a mask as bits, in a fresh local. */

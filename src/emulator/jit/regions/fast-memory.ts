@@ -4,28 +4,13 @@
  * constants. What is not permitted or not plain goes to the slow body, which finds the lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import {
-  and,
-  assign,
-  eq,
-  eqz,
-  geU,
-  laneOf,
-  ltU,
-  ne,
-  operation,
-  or,
-  type Push,
-  push,
-  sum,
-} from '../../../wasm/expression.ts';
+import { and, assign, eq, eqz, geU, laneOf, ltU, ne, operation, or, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
-import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
-import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, HOLE_BYTES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import {
   type AccessGroup,
@@ -39,11 +24,13 @@ import {
   loadedDword,
   mayBe,
 } from './access-group.ts';
+import { AddressChecks, type LaneAddresses } from './address-checks.ts';
 import { lanesMisalignment } from './alignment.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
+import type { PermittedRanges } from './permitted-ranges.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
 /** Dwords that are loaded together, at most: each takes a register until it is used. */
@@ -57,7 +44,9 @@ export interface ActiveLanes {
 
 /** What is known of a group's addresses in the chunk. */
 interface Opened {
-  /** GATHER, CONTIGUOUS or BROADCAST; undefined in private memory. */
+  /**
+   * GATHER, CONTIGUOUS or BROADCAST; undefined in private memory, and where lanes are not looked at together.
+   */
   readonly pattern: Local | undefined;
   /**
    * Linear addresses of the lanes, without the accesses' offsets; one only where the pattern needs no more.
@@ -66,16 +55,8 @@ interface Opened {
 }
 
 /** Addresses that are being looked at. */
-interface Opening {
-  readonly group: AccessGroup;
-  /** Low words of the lanes' addresses. */
-  readonly low: Local;
+interface Opening extends LaneAddresses {
   readonly pattern: Local;
-  /** For the linear addresses; the first has that of the first lane. */
-  readonly lanes: readonly Local[];
-  readonly slow: BlockLabel;
-  /** Absent, or in all lanes what low words must not be below, or the addition carried. */
-  readonly floor: LaneArgument | undefined;
   /** High words, while they are not known to be those of device memory. */
   readonly high: LaneArgument | undefined;
 }
@@ -86,6 +67,8 @@ export interface FastMemoryEnvironment {
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   /** Accesses that were looked at before the chunk. */
   readonly linear: LinearAccesses | undefined;
+  /** Those that lanes make one by one, again and again. */
+  readonly ranges?: PermittedRanges | undefined;
   /** Lanes and, for a uniform value, its scalar. */
   argument(node: Node): LaneArgument;
   /** The same of a part of an address or a predicate, with what an active lane has in those that are off. */
@@ -94,13 +77,14 @@ export interface FastMemoryEnvironment {
 
 export class FastMemory {
   readonly environment: FastMemoryEnvironment;
-  /** Whether accesses are checked. */
-  readonly #checks: boolean;
+  readonly #checksAccesses: boolean;
+  readonly #checks: AddressChecks;
   readonly #opened = new Map<AccessGroup, Opened>();
 
   constructor(environment: FastMemoryEnvironment) {
     this.environment = environment;
-    this.#checks = environment.state.context.checksAccesses;
+    this.#checksAccesses = environment.state.context.checksAccesses;
+    this.#checks = new AddressChecks(environment);
   }
 
   /** Ends a chunk. */
@@ -231,7 +215,7 @@ export class FastMemory {
   /** Emits an access for each pattern that it may meet. */
   #byPattern({ pattern }: Opened, group: AccessGroup, sizeBytes: number, each: (pattern: number) => void): void {
     const { f } = this.environment.state;
-    const others = [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group));
+    const others = pattern ? [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group)) : [];
     const last = others.at(-1);
     if (last === undefined) {
       each(GATHER);
@@ -280,16 +264,69 @@ export class FastMemory {
     this.#opened.set(group, opened);
   }
 
+  /**
+   * As `open`, of a load that the lanes of `active` make, in a group that has a range: what an address is
+   * held against costs less than to find out whether lanes are side by side. `spread` emits what makes lanes
+   * that are off look like another, for `address`.
+   */
+  openInRange(node: Node, active: Local, spread: (emit: () => void) => void, slow: BlockLabel): void {
+    const { argument, groups, hoisted, state } = this.environment;
+    const { f, spaces } = state;
+    const group = groups.get(node)!;
+    if (this.#opened.has(group)) return;
+    const { low, high, floor } = group.parts;
+    const lows = argument(low).lanes[0]!;
+    const conditions = [this.environment.ranges!.permitted(group, lows)];
+    const highs = argument(high!);
+    if (highs.scalar) {
+      push(f, ne(highs.scalar, spaces.windowHi));
+      f.brIf(slow);
+    } else conditions.push(operation('i32x4.eq', highs.lanes[0]!, hoisted.window));
+    if (floor) conditions.push(operation('i32x4.ge_u', lows, argument(floor).lanes[0]!));
+    if (group.alignmentBytes > 1) {
+      const misalignment = lanesMisalignment(lows, group.misalignmentBytes, group.alignmentBytes);
+      conditions.push(operation('i32x4.eq', misalignment, (f) => f.v128([0, 0, 0, 0])));
+    }
+    const known = conditions.reduce((all, condition) => operation('v128.and', all, condition));
+    push(f, operation('i32x4.bitmask', operation('v128.andnot', active, known)));
+    f.if(undefined, () => {
+      spread(() => this.#learn(group, slow));
+    });
+    const safe = f.local('v128');
+    assign(f, safe, operation('v128.and', lows, active));
+    const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
+    this.#setLanes(lanes, safe, false);
+    f.free(safe);
+    this.#opened.set(group, { pattern: undefined, lanes });
+  }
+
+  /** Looks addresses up that are not in the group's range, which becomes that of the first one. */
+  #learn(group: AccessGroup, slow: BlockLabel): void {
+    const { address, ranges, state } = this.environment;
+    const { low: lowPart, high, floor } = group.parts;
+    const low = address(lowPart).lanes[0]!;
+    const lanes = [0, 1, 2, 3].map(() => state.f.local('i32'));
+    if (high?.lane) this.#checks.refuseOutside(address(high), slow);
+    this.#checks.refuseMisaligned(group, low, slow);
+    this.#setLanes(lanes, low, false);
+    this.#checks.refuseGather({ group, low, lanes, floor: floor && address(floor), slow });
+    ranges!.learn(group, lanes[0]!);
+    state.f.free(...lanes);
+  }
+
   /** All lanes at the same offset: a part of a row. */
   #openPrivate(group: AccessGroup, low: Local, { chunk, offset }: ChunkPlace, slow: BlockLabel): Opened {
     const { f, spaces } = this.environment.state;
     const { hoisted } = this.environment;
     const address = f.local('i32');
     assign(f, address, laneOf(low, 0));
-    this.#refuseMisaligned(group, address, slow);
+    this.#checks.refuseMisaligned(group, address, slow);
     const differ = operation('v128.any_true', operation('v128.xor', low, operation('i32x4.splat', address)));
     const isUnusual = or(differ, and(address, 3));
-    push(f, this.#checks ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual);
+    push(
+      f,
+      this.#checksAccesses ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual,
+    );
     f.brIf(slow);
     const dword = privateDword(hoisted.base('private'), address, chunk, spaces.waveSize);
     assign(f, address, offset > 0 ? sum(dword, offset * 4) : dword);
@@ -303,21 +340,21 @@ export class FastMemory {
     );
     const { address, state, hoisted } = this.environment;
     const { f } = state;
-    if (group.space === 'lds' && this.#checks) {
+    if (group.space === 'lds' && this.#checksAccesses) {
       const isBeyond = operation('i32x4.ge_u', low, hoisted.permittedCount('lds', group.max));
       push(f, operation('v128.any_true', isBeyond));
       f.brIf(slow);
     }
     // The high half says also in which space a flat address is.
     const { high: highPart, floor: floorPart } = group.parts;
-    const high = highPart && (this.#checks || group.space === 'flat') ? address(highPart) : undefined;
-    const floor = floorPart && this.#checks ? address(floorPart) : undefined;
+    const high = highPart && (this.#checksAccesses || group.space === 'flat') ? address(highPart) : undefined;
+    const floor = floorPart && this.#checksAccesses ? address(floorPart) : undefined;
     assert(!floor || (floor.scalar && high?.scalar), 'what an index is added to is of the wave');
     // The usual case costs one test: contiguous, and in the window.
     const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
-    if (high && !isWindowTestedLater) this.#checkHigh(high, slow);
+    if (high && !isWindowTestedLater) this.#checks.refuseOutside(high, slow);
     // Of lanes that are a dword apart, the first says what all are multiples of.
-    if (group.alignmentBytes > 4) this.#refuseMisaligned(group, low, slow);
+    if (group.alignmentBytes > 4) this.#checks.refuseMisaligned(group, low, slow);
     const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     const opening: Opening = { group, low, pattern, lanes, slow, floor, high: isWindowTestedLater ? high : undefined };
@@ -354,7 +391,7 @@ export class FastMemory {
   #openOtherwise(opening: Opening): void {
     const { f } = this.environment.state;
     const { group, low, lanes, high, slow } = opening;
-    if (high) this.#checkHigh(high, slow);
+    if (high) this.#checks.refuseOutside(high, slow);
     if (!mayBe(BROADCAST, group)) {
       this.#openGather(opening);
       return;
@@ -370,11 +407,11 @@ export class FastMemory {
 
   #openGather(opening: Opening): void {
     const { group, low, pattern, lanes, slow } = opening;
-    if (group.alignmentBytes <= 4) this.#refuseMisaligned(group, low, slow);
+    if (group.alignmentBytes <= 4) this.#checks.refuseMisaligned(group, low, slow);
     const isLds = group.space === 'lds';
     assign(this.environment.state.f, pattern, GATHER);
     this.#setLanes(lanes, low, isLds);
-    if (!isLds && this.#checks) this.#checkGather(opening);
+    if (!isLds && this.#checksAccesses) this.#checks.refuseGather(opening);
   }
 
   /** `spanBytes`: from the first lane's address to the last one's. */
@@ -386,36 +423,15 @@ export class FastMemory {
     // Wider accesses of the group take the address of each lane.
     const needsLanes = found === CONTIGUOUS && !group.allDwords;
     assign(f, pattern, found);
-    if (group.alignmentBytes <= 4) this.#refuseMisaligned(group, first, slow);
+    if (group.alignmentBytes <= 4) this.#checks.refuseMisaligned(group, first, slow);
     if (needsLanes) this.#setLanes(lanes, low, isLds);
     else if (isLds) assign(f, first, sum(first, hoisted.base('lds')));
-    if (isLds || !this.#checks) return;
+    if (isLds || !this.#checksAccesses) return;
     if (floor) {
       push(f, ltU(first, floor.scalar!));
       f.brIf(slow);
     }
-    this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
-    this.#refuseUnlessPermitted(group, slow);
-  }
-
-  /** `low`: the address of a lane, which says it for all of them, or of four. */
-  #refuseMisaligned({ alignmentBytes, misalignmentBytes }: AccessGroup, low: Local, slow: BlockLabel): void {
-    if (alignmentBytes === 1) return;
-    const { f } = this.environment.state;
-    if (low.type === 'v128')
-      push(f, operation('v128.any_true', lanesMisalignment(low, misalignmentBytes, alignmentBytes)));
-    else push(f, and(misalignmentBytes === 0 ? low : sum(low, misalignmentBytes), alignmentBytes - 1));
-    f.brIf(slow);
-  }
-
-  #checkHigh(high: LaneArgument, slow: BlockLabel): void {
-    const { f, spaces } = this.environment.state;
-    if (high.scalar) push(f, ne(high.scalar, spaces.windowHi));
-    else {
-      const outside = operation('v128.xor', high.lanes[0]!, this.environment.hoisted.window);
-      push(f, operation('v128.any_true', outside));
-    }
-    f.brIf(slow);
+    this.#checks.refuseUnlessPermitted(group, first, spanBytes, slow);
   }
 
   #setLanes(lanes: readonly Local[], low: Local, isLds: boolean): void {
@@ -424,40 +440,5 @@ export class FastMemory {
       const address = laneOf(low, lane);
       assign(state.f, local, isLds ? sum(address, hoisted.base('lds')) : address);
     });
-  }
-
-  /** Permissions of every granule that the lanes touch first or last. */
-  #checkGather({ group, low, lanes, floor, slow }: Opening): void {
-    const { f } = this.environment.state;
-    const isOneDword = group.allDwords && group.max - group.min === 4 && (group.min & 3) === 0;
-    const unaligned = operation('v128.and', low, operation('i32x4.splat', 3));
-    const below = floor && operation('i32x4.lt_u', low, floor.lanes[0]!);
-    if (isOneDword || below) {
-      push(
-        f,
-        operation('v128.any_true', !isOneDword ? below! : below ? operation('v128.or', unaligned, below) : unaligned),
-      );
-      f.brIf(slow);
-    }
-    lanes.forEach((address, lane) => {
-      this.#pushPermissions(address, group.min, isOneDword ? group.min : group.max - 1);
-      if (lane > 0) f.op('i32.and');
-    });
-    this.#refuseUnlessPermitted(group, slow);
-  }
-
-  /** Pushes the permissions that the granules of the first and the last byte have in common. */
-  #pushPermissions(address: Local, first: number, last: number): void {
-    const { f } = this.environment.state;
-    const at = (offset: number): Push => validityOf(offset === 0 ? address : sum(address, offset));
-    push(f, last === first ? at(first) : and(at(first), at(last)));
-  }
-
-  #refuseUnlessPermitted({ writes }: AccessGroup, slow: BlockLabel): void {
-    const { f } = this.environment.state;
-    f.i32(writes ? MAY_WRITE : MAY_READ);
-    f.op('i32.and');
-    f.op('i32.eqz');
-    f.brIf(slow);
   }
 }
