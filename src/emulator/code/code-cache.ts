@@ -44,11 +44,10 @@ import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
 import type { PcCounter } from './pc-counter.ts';
 
 /**
- * Instructions decoded at once, at most, the first time, and at least; code beyond is decoded when a wave
- * gets there.
+ * Instructions decoded at once, at most and at least; code beyond is decoded when a wave gets there: of long
+ * functions waves often execute little.
  */
-const MAX_INSTRUCTIONS = 20_000;
-const FIRST_INSTRUCTIONS = 4096;
+const MAX_INSTRUCTIONS = 1024;
 const MIN_INSTRUCTIONS = 64;
 /** Records are placed in blocks of at least this size, so that small requests share pages. */
 const BLOCK_SIZE_BYTES = 1 << 16;
@@ -111,7 +110,7 @@ export class CodeCache {
   readonly #work: HostWork;
   readonly #pcCounter: PcCounter | undefined;
   /** Instructions that the next request decodes: fewer after one of which not all got a handler. */
-  #maxInstructions = FIRST_INSTRUCTIONS;
+  #maxInstructions = MAX_INSTRUCTIONS;
 
   constructor({ state, memory }: Memories, options: CodeOptions) {
     const { waveSize, keyed, reader, handlers, work, leaderCount, pcCounter } = options;
@@ -217,6 +216,12 @@ export class CodeCache {
   stepAt(offset: number): Step | undefined {
     const record = this.#records.get(offset);
     return record === undefined || this.#untranslated.has(record) ? undefined : this.#steps.get(record);
+  }
+
+  /** As `stepAt`; code that is not decoded yet is. */
+  reachedStep(offset: number): Step | undefined {
+    if (!this.#records.has(offset)) this.#translate(offset);
+    return this.stepAt(offset);
   }
 
   /** The record of the step at an offset where code is decoded. */

@@ -283,7 +283,7 @@ export class JitExecutor implements Executor {
 
   #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
     return {
-      step: (offset) => cache.stepAt(offset),
+      step: (offset) => cache.reachedStep(offset),
       shape: (step) => this.#shape(step),
       isCompiled: (offset) => compiled.entries.has(offset),
       decoded: (step, shape, index) => decoded(step, shape, index, cache.waveSize),

@@ -14,9 +14,9 @@ export const MAX_INSTRUCTIONS = 200;
  */
 const MAX_VALUES = 6000;
 
-/** What the compiler asks about decoded code. */
+/** What the compiler asks about code. */
 export interface CodeView {
-  /** Undefined where code is not decoded, or no instruction that can run. */
+  /** Undefined where there is no instruction that can run, or code is decoded later. */
   step(offset: number): Step | undefined;
   shape(step: Step): Shape;
   /** Whether a wave that gets to the offset is in another function already. */
