@@ -439,3 +439,15 @@ test('128 bits are loaded, moved, taken apart and stored', async () => {
     Array.from({ length: 32 }, (_, i) => (i % 2 === 0 ? 1n << 40n : (1n << 40n) - 7n)),
   );
 });
+
+test('variables may have the names that objects of the host have', async () => {
+  const body = `  mov.u64 %rd5, constructor;
+  ld.global.u32 %r3, [%rd5];
+  mov.u32 %r4, toString;
+  ld.shared.u32 %r4, [toString];
+  st.global.u32 [%out], %r3;`;
+  const declarations = '.global .align 4 .u32 constructor = 7;\n.shared .align 4 .u32 toString;';
+  const texts = [{ text: kernelText(body, declarations), name: 'a.ptx' }];
+  const { outputs } = await runOn({}, { texts, grid: [1], workgroup: [1], args: [output(8), output(8), u32(1)] });
+  assert.equal(new Uint32Array(outputs[0]!.bytes.buffer)[0], 7);
+});

@@ -5,7 +5,7 @@
 import type { RegisterOperand } from '../../ir/step.ts';
 import { FIRST_OWN_ROW, ROW_COUNT, ROWS_PER_FILE } from '../machine/places.ts';
 import type { LinearCode } from './linearize.ts';
-import { type FunctionRegister, registersOf } from './lir.ts';
+import { eachRead, eachWritten, type FunctionRegister } from './lir.ts';
 import { visitLive } from './live-registers.ts';
 
 /** Where each register is, by its number, and how many rows of each file are used. */
@@ -96,23 +96,26 @@ class RowPool {
 /** In the order of their beginnings. */
 function intervalsOf({ blocks }: LinearCode): readonly Interval[] {
   const intervals = new Map<number, Interval>();
+  let latest: Interval | undefined;
   const touch = (register: FunctionRegister, position: number): void => {
-    const known = intervals.get(register.id);
-    if (!known) intervals.set(register.id, { register, first: position, last: position });
-    else {
-      known.first = Math.min(known.first, position);
-      known.last = Math.max(known.last, position);
+    // Who asks for one often asks for it again.
+    if (latest?.register.id !== register.id) {
+      latest = intervals.get(register.id) ?? { register, first: position, last: position };
+      intervals.set(register.id, latest);
     }
+    if (position < latest.first) latest.first = position;
+    if (position > latest.last) latest.last = position;
   };
   let position = 0;
+  const read = (register: FunctionRegister): void => touch(register, position);
+  const written = (register: FunctionRegister): void => touch(register, position + 1);
   const starts: number[] = [];
   const ends: number[] = [];
   for (const { code } of blocks) {
     starts.push(position);
     for (const line of code) {
-      const { reads, writes } = registersOf(line);
-      for (const register of reads) touch(register, position);
-      for (const register of writes) touch(register, position + 1);
+      eachRead(line, read);
+      eachWritten(line, written);
       position += 2;
     }
     ends.push(position);

@@ -4,7 +4,7 @@
  */
 import type { Frame } from './frame.ts';
 import type { LinearBlock, LinearCode } from './linearize.ts';
-import { type FunctionRegister, type Lir, lir, registersOf } from './lir.ts';
+import { eachRead, eachWritten, type FunctionRegister, type Lir, lir } from './lir.ts';
 import { visitLive } from './live-registers.ts';
 
 export function keepRegisters(code: LinearCode, frame: Frame): LinearCode {
@@ -52,10 +52,12 @@ function* keptIn(
   live: Map<number, FunctionRegister> | undefined,
 ): Generator<readonly [number, readonly FunctionRegister[]]> {
   if (!live) return;
-  for (const line of code.toReversed()) {
+  const written = ({ id }: FunctionRegister): boolean => live.delete(id);
+  const read = (register: FunctionRegister): unknown => live.set(register.id, register);
+  for (let at = code.length - 1; at >= 0; at--) {
+    const line = code[at]!;
     if (line.keeping?.kind === 'restore') yield [line.keeping.call, [...live.values()]];
-    const { reads, writes } = registersOf(line);
-    for (const { id } of writes) live.delete(id);
-    for (const register of reads) live.set(register.id, register);
+    eachWritten(line, written);
+    eachRead(line, read);
   }
 }

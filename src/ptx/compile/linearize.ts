@@ -111,10 +111,16 @@ function lastPieces(parts: BodyParts, end: number): readonly Piece[] {
 /** How many pieces a block becomes: where both ways of a branch lead back, one of them has one of its own. */
 const sizeOf = ({ isCall }: FlatBlock, isDouble: boolean): number => (isCall ? 3 : isDouble ? 2 : 1);
 
+function selectedCode(parts: BodyParts, code: FlatBlock['code']): readonly Lir[] {
+  const selected: Lir[] = [];
+  for (const each of code) selected.push(...selectCode(parts, each));
+  return selected;
+}
+
 /** A call through a pointer becomes several pieces, of which none is looked at here. */
 function selectedBlock(parts: BodyParts, { code, exit, isCall }: FlatBlock): SelectedBlock {
   return {
-    code: isCall ? [] : code.flatMap((each) => selectCode(parts, each)),
+    code: isCall ? [] : selectedCode(parts, code),
     successors: successorsOf(exit),
     condition: exit.kind === 'branch' ? conditionOf(parts.source, exit).register : undefined,
   };

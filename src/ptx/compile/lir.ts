@@ -116,22 +116,30 @@ export const constant = (value: bigint | number): StepOperand => ({
   value: BigInt.asUintN(64, BigInt(value)),
 });
 
-/** Registers that an instruction reads, and those that it writes; one under a guard keeps what it had. */
+/** Tells of each register that an instruction reads; one that it writes under a guard keeps what it had. */
+export function eachRead({ form: { specs }, operands, guard }: Lir, tell: (register: FunctionRegister) => void): void {
+  for (let index = 0; index < operands.length; index++) {
+    const operand = operands[index]!;
+    if (operand.kind === 'virtual' && (guard || specs[index]!.kind !== 'write')) tell(operand);
+  }
+  if (guard) tell(guard.register);
+}
+
+/** Tells of each register that an instruction writes. */
+export function eachWritten({ form: { specs }, operands }: Lir, tell: (register: FunctionRegister) => void): void {
+  for (let index = 0; index < operands.length; index++) {
+    const operand = operands[index]!;
+    if (operand.kind === 'virtual' && specs[index]!.kind === 'write') tell(operand);
+  }
+}
+
+/** Registers that an instruction reads, and those that it writes. */
 export function registersOf(line: Lir): {
   readonly reads: readonly FunctionRegister[];
   readonly writes: readonly FunctionRegister[];
 } {
-  const { specs } = line.form;
-  const { operands, guard } = line;
-  const reads: FunctionRegister[] = [];
-  const writes: FunctionRegister[] = [];
-  for (let index = 0; index < operands.length; index++) {
-    const operand = operands[index]!;
-    if (operand.kind !== 'virtual') continue;
-    const isWritten = specs[index]!.kind === 'write';
-    if (isWritten) writes.push(operand);
-    if (!isWritten || guard) reads.push(operand);
-  }
-  if (guard) reads.push(guard.register);
+  const [reads, writes]: [FunctionRegister[], FunctionRegister[]] = [[], []];
+  eachRead(line, (register) => reads.push(register));
+  eachWritten(line, (register) => writes.push(register));
   return { reads, writes };
 }

@@ -307,7 +307,9 @@ class ModuleCompiler {
     });
     const { vectorRows, accumulatorRows } = compiled.allocation;
     const { frameBytes, hasOpenStack, givesWay } = compiled;
-    const callees = [...new Set(compiled.code.lines.flatMap(({ line }) => line.callee ?? []))];
+    const called = new Set<string>();
+    for (const { line } of compiled.code.lines) if (line.callee !== undefined) called.add(line.callee);
+    const callees = [...called];
     this.#functions.push({
       ...{ name: item.name, offset, sizeBytes, isKernel: item.isEntry, vectorRows, accumulatorRows },
       ...{ frameBytes, hasOpenStack, givesWay, callees },
@@ -338,14 +340,15 @@ class ModuleCompiler {
         const place = start + distanceOffset(instruction);
         if (instruction.distance !== undefined) this.#branches.push({ start, place, callee: line.callee });
       }
-      line.operands.forEach((operand, index) => {
-        if (operand.kind !== 'symbol') return;
+      for (let index = 0; index < line.operands.length; index++) {
+        const operand = line.operands[index]!;
+        if (operand.kind !== 'symbol') continue;
         const place = start + constantOffset(instruction, index);
         const { name: symbol, addend } = operand;
         const mask = (1n << 64n) - 1n;
         this.#relocations.push({ offset: place, symbol, addend, sizeBytes: 8, mask, textOffset: line.offset });
         used.add(symbol);
-      });
+      }
     }
     return [...used];
   }

@@ -9,36 +9,38 @@ import { constant, type LirOperand } from './lir.ts';
 import type { NamePlace, Scope } from './scope.ts';
 
 /** Special registers that stand somewhere, or are numbers (PTX ISA chapter 10). */
-const PLACED: Readonly<Record<string, StepOperand>> = {
-  ...Object.fromEntries(
-    (['tid', 'ntid', 'ctaid', 'nctaid'] as const).flatMap((name) =>
-      ['.x', '.y', '.z'].map((part, i) => [`%${name}${part}`, PLACES[name][i]!]),
+const PLACED: ReadonlyMap<string, StepOperand> = new Map(
+  Object.entries<StepOperand>({
+    ...Object.fromEntries(
+      (['tid', 'ntid', 'ctaid', 'nctaid'] as const).flatMap((name) =>
+        ['.x', '.y', '.z'].map((part, i) => [`%${name}${part}`, PLACES[name][i]!]),
+      ),
     ),
-  ),
-  '%warpid': PLACES.warpid,
-  '%nwarpid': PLACES.nwarpid,
-  '%gridid': PLACES.gridid,
-  '%total_smem_size': PLACES.totalShared,
-  '%dynamic_smem_size': PLACES.dynamicShared,
-  // A block is a cluster of its own.
-  ...Object.fromEntries(
-    ['.x', '.y', '.z'].flatMap((part, i) => [
-      [`%clusterid${part}`, PLACES.ctaid[i]!],
-      [`%nclusterid${part}`, PLACES.nctaid[i]!],
-      [`%cluster_ctaid${part}`, constant(0)],
-      [`%cluster_nctaid${part}`, constant(1)],
-    ]),
-  ),
-  '%cluster_ctarank': constant(0),
-  '%cluster_nctarank': constant(1),
-  '%is_explicit_cluster': constant(0),
-  '%aggr_smem_size': PLACES.totalShared,
-  '%current_graph_exec': constant(0),
-  '%smid': constant(0),
-  '%nsmid': constant(1),
-  ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`%envreg${i}`, constant(0)])),
-  ...Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`%pm${i}`, constant(0)])),
-};
+    '%warpid': PLACES.warpid,
+    '%nwarpid': PLACES.nwarpid,
+    '%gridid': PLACES.gridid,
+    '%total_smem_size': PLACES.totalShared,
+    '%dynamic_smem_size': PLACES.dynamicShared,
+    // A block is a cluster of its own.
+    ...Object.fromEntries(
+      ['.x', '.y', '.z'].flatMap((part, i) => [
+        [`%clusterid${part}`, PLACES.ctaid[i]!],
+        [`%nclusterid${part}`, PLACES.nctaid[i]!],
+        [`%cluster_ctaid${part}`, constant(0)],
+        [`%cluster_nctaid${part}`, constant(1)],
+      ]),
+    ),
+    '%cluster_ctarank': constant(0),
+    '%cluster_nctarank': constant(1),
+    '%is_explicit_cluster': constant(0),
+    '%aggr_smem_size': PLACES.totalShared,
+    '%current_graph_exec': constant(0),
+    '%smid': constant(0),
+    '%nsmid': constant(1),
+    ...Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`%envreg${i}`, constant(0)])),
+    ...Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`%pm${i}`, constant(0)])),
+  }),
+);
 
 /** What the elements of a vector are called (PTX ISA 6.4.3). */
 const COMPONENTS: readonly (readonly string[])[] = [
@@ -62,11 +64,22 @@ export class OperandReader {
   readonly #source: PtxSource;
   readonly #scope: Scope;
   readonly #opcode: string;
+  /** What was asked for last, which is often asked for again. */
+  #name: string | undefined;
+  #place: NamePlace | undefined;
 
   constructor(source: PtxSource, scope: Scope, opcode: string) {
     this.#source = source;
     this.#scope = scope;
     this.#opcode = opcode;
+  }
+
+  #find(name: string): NamePlace | undefined {
+    if (name !== this.#name) {
+      this.#place = this.#scope.find(name);
+      this.#name = name;
+    }
+    return this.#place;
   }
 
   fail(offset: number, what: string): never {
@@ -86,13 +99,13 @@ export class OperandReader {
   read(operand: NameOperand | ConstantOperand, type: PtxType, isExact: boolean): LirOperand {
     if (operand.kind === 'constant') return constant(this.bits(operand.constant, type, operand.offset));
     const { name, component = '', addend, offset } = operand;
-    const special = PLACED[`${name}${component}`];
+    const special = PLACED.get(component === '' ? name : `${name}${component}`);
     if (special) return special;
     const place = this.#registerOf(operand);
     if (!place) return this.fail(offset, `unknown name '${name}${component}'`);
     switch (place.kind) {
       case 'register':
-        if (addend !== 0n || (component !== '' && this.#scope.find(name) === place))
+        if (addend !== 0n || (component !== '' && this.#find(name) === place))
           this.fail(offset, `an operand '${name}${component}' with a number`);
         this.#checkType(place.declared.type, type, isExact, operand);
         return place.declared.register;
@@ -107,7 +120,7 @@ export class OperandReader {
 
   /** What a name is; the component of a vector is a register. */
   #registerOf({ name, component = '' }: NameOperand): NamePlace | undefined {
-    const place = this.#scope.find(name);
+    const place = this.#find(name);
     if (place?.kind !== 'vector') return place;
     const declared = place.elements[COMPONENTS.findIndex((names) => names.includes(component))];
     return declared && { kind: 'register', declared };
@@ -117,7 +130,7 @@ export class OperandReader {
   elementsOf(operand: PtxOperand): readonly (NameOperand | ConstantOperand)[] | undefined {
     if (operand.kind === 'vector') return operand.elements;
     if (operand.kind !== 'name' || operand.component !== undefined) return undefined;
-    const place = this.#scope.find(operand.name);
+    const place = this.#find(operand.name);
     if (place?.kind !== 'vector') return undefined;
     return place.elements.map((_, i) => ({ ...operand, component: COMPONENTS[i]![0]! }));
   }
@@ -131,7 +144,7 @@ export class OperandReader {
 
   /** Base and number of where a variable is, or what a register points to. */
   placeOf(name: string, addend: bigint, offset: number): readonly [LirOperand, StepOperand] {
-    const place = this.#scope.find(name);
+    const place = this.#find(name);
     switch (place?.kind) {
       case 'register':
         if (isFloatType(place.declared.type) || place.declared.type === 'pred')
@@ -152,14 +165,14 @@ export class OperandReader {
 
   /** Where a variable is that has offsets of its own there; undefined for generic addresses. */
   spaceOf({ base }: AddressOperand): 'local' | 'shared' | undefined {
-    const kind = base === undefined ? undefined : this.#scope.find(base)?.kind;
+    const kind = base === undefined ? undefined : this.#find(base)?.kind;
     if (kind === 'shared') return 'shared';
     return kind === 'frame' ? 'local' : undefined;
   }
 
   /** Whether a name is a variable of the lane or the kernel, whose address is a sum. */
   isPlaced({ name }: NameOperand): boolean {
-    const kind = this.#scope.find(name)?.kind;
+    const kind = this.#find(name)?.kind;
     return kind === 'frame' || kind === 'parameter';
   }
 

@@ -59,7 +59,9 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
     });
     if (code.length <= joinLength) resumptions.push(offset);
   }
-  for (const [index, { line }] of [...lines.entries()]) {
+  const own = lines.length;
+  for (let index = 0; index < own; index++) {
+    const { line } = lines[index]!;
     if (!line.aside) continue;
     const { park, meeting } = line.aside;
     asides.set(line, offset);
@@ -80,6 +82,7 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
   };
   const addressed = lines.map((placed, index): PlacedLine => {
     const { line, instruction, offset: at } = placed;
+    if (line.target === undefined && !line.aside && !line.operands.some(isPlaceOfCode)) return placed;
     const operands = instruction.operands.map((operand, i) => {
       const from = line.operands[i];
       if (from?.kind === 'block') return { kind: 'code', distance: resumptions[from.block]! - at } as const;
@@ -96,6 +99,8 @@ export function placeCode({ blocks }: LinearCode, { rows }: RowAllocation, frame
   return { lines: addressed, sizeBytes: offset };
 }
 
+const isPlaceOfCode = ({ kind }: LirOperand): boolean => kind === 'block' || kind === 'label' || kind === 'ahead';
+
 /** Distances are 0 as yet. Throws LIMIT_EXCEEDED. */
 function instructionOf(
   { form, operands, guard }: Lir,
@@ -103,7 +108,7 @@ function instructionOf(
 ): CodeInstruction {
   const sign = guard === undefined ? '' : guard.isNegated ? '@!' : '@';
   const all = guard ? [...operands, guard.register] : operands;
-  const distance = form.row.operands.some(({ kind }) => kind === 'target') ? 0 : undefined;
+  const distance = form.row.hasTarget ? 0 : undefined;
   const instruction = { opcode: `${sign}${form.opcode}`, operands: all.map(operandOf), distance };
   if (!fits(instruction)) throw new WavewrightError('LIMIT_EXCEEDED', `'${form.opcode}' is too long`);
   return instruction;

@@ -42,6 +42,10 @@ interface Range {
   readonly count: number;
 }
 
+const ZERO_CODE = 0x30;
+const NINE_CODE = 0x39;
+const isDigit = (code: number): boolean => code >= ZERO_CODE && code <= NINE_CODE;
+
 /** One pair of braces; names of those around it are seen, too. */
 export class Scope {
   readonly #source: PtxSource;
@@ -104,9 +108,9 @@ export class Scope {
 
   #inRange(name: string): NamePlace | undefined {
     if (this.#ranges.size === 0) return undefined;
-    const [, stem, digits] = /^(.*?)(0|[1-9][0-9]*)$/.exec(name) ?? [];
-    if (stem === undefined || digits === undefined) return undefined;
-    const split = this.#rangeOf(name, stem.length);
+    let first = name.length;
+    while (first > 0 && isDigit(name.charCodeAt(first - 1))) first--;
+    const split = this.#rangeOf(name, first);
     if (!split) return undefined;
     const place = this.#placeOf(split.type, split.length, 0);
     this.#names.set(name, place);
@@ -116,9 +120,9 @@ export class Scope {
   /** The digits of a stem that ends in some belong to either: `%a1<5>` declares %a10. */
   #rangeOf(name: string, first: number): Range | undefined {
     for (let end = first; end < name.length; end++) {
-      const range = this.#ranges.get(name.slice(0, end));
-      const number = name.slice(end);
-      if (range && (number === '0' || !number.startsWith('0')) && Number(number) < range.count) return range;
+      const isLeading = name.charCodeAt(end) === ZERO_CODE && end + 1 < name.length;
+      const range = isLeading ? undefined : this.#ranges.get(name.slice(0, end));
+      if (range && Number(name.slice(end)) < range.count) return range;
     }
     return undefined;
   }

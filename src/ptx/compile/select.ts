@@ -1,7 +1,7 @@
 /** Instructions of the text as instructions of the machine. */
 import { PLACES, WAITS } from '../machine/places.ts';
 import { bitsOf, type PtxType, sizeOf } from '../machine/types.ts';
-import { countOf, type OperandRule, typeOf, vectorOf } from '../rows/operand-spec.ts';
+import { countOf, formOperand, type OperandRule, typeOf } from '../rows/operand-spec.ts';
 import type { Expansion, Form } from '../rows/row.ts';
 import { formInSpace, formOf } from '../rows/table.ts';
 import type { PtxSource } from '../text/source.ts';
@@ -58,7 +58,7 @@ export function selectCode(parts: SelectionParts, scoped: ScopedInstruction): re
   const { expansion, meeting } = form.row;
   const operands = expansion === 'move' ? [] : operandsOf(context, form, instruction.operands);
   const own = expansion ? EXPANSIONS[expansion](context, operands) : [machine(context, form, operands)];
-  const code = [...context.before, ...own];
+  const code = context.before.length === 0 ? own : [...context.before, ...own];
   if (meeting === undefined) return code;
   // What all lanes do together is no matter of a guard.
   const { offset } = instruction;
@@ -135,9 +135,9 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
   const found: LirOperand[] = [];
   let next = 0;
   let pair: string | undefined;
-  let needed = form.row.operands.filter(isNeeded).length;
-  for (const spec of form.row.operands) {
-    if (isNeeded(spec)) needed--;
+  const { operands: rules, needed } = form.row;
+  for (let i = 0; i < rules.length; i++) {
+    const spec = rules[i]!;
     if (spec.isCarry) {
       found.push(PLACES.carry);
       continue;
@@ -149,43 +149,61 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
       found.push(name ? reader.write(name, typeOf(spec, form.modifiers), true) : constant(0));
       continue;
     }
-    if (spec.isOptional && given.length - next <= needed) {
+    if (spec.isOptional && given.length - next <= needed[i]!) {
       found.push(constant(0));
       continue;
     }
     const operand = given[next] ?? reader.fail(offset, `${given.length} operands`);
     next++;
     pair = operand.kind === 'name' ? operand.pair : undefined;
-    found.push(...machineOperands(context, form, spec, operand));
+    addOperands(found, context, { form, spec, operand });
   }
   if (next < given.length) reader.fail(given[next]!.offset, `${given.length} operands`);
   if (pair !== undefined) reader.fail(offset, 'a second destination');
   return found;
 }
 
-/** Whether the text must have it as an operand of its own. */
-const isNeeded = ({ isCarry, isPair, isOptional }: OperandRule): boolean => !isCarry && !isPair && !isOptional;
+interface Given {
+  readonly form: Form;
+  readonly spec: OperandRule;
+  readonly operand: PtxOperand;
+}
 
-function machineOperands(context: Context, form: Form, spec: OperandRule, operand: PtxOperand): readonly LirOperand[] {
-  const { reader } = context;
+/** Adds the operands of the machine that an operand of the text becomes. */
+function addOperands(found: LirOperand[], context: Context, { form, spec, operand }: Given): void {
+  const reader: OperandReader = context.reader;
   if (spec.kind === 'address') {
-    if (operand.kind !== 'address') return reader.fail(operand.offset, 'an operand without brackets');
-    return reader.address(operand);
+    if (operand.kind !== 'address') reader.fail(operand.offset, 'an operand without brackets');
+    found.push(...reader.address(operand));
+    return;
   }
-  const type = typeOf(spec, form.modifiers);
-  const count = countOf(spec, form.modifiers);
-  const isVector = vectorOf(spec, form.modifiers) !== undefined;
+  const known = form.operands.get(spec);
+  const own = known ?? formOperand(spec, form.modifiers);
+  if (!known) form.operands.set(spec, own);
   const elements = reader.elementsOf(operand);
-  if ((elements !== undefined) !== isVector || (elements?.length ?? 1) !== count)
+  if ((elements !== undefined) !== own.isVector || (elements?.length ?? 1) !== own.count)
     reader.fail(operand.offset, 'an operand');
   const isExact = !RELAXED.has(form.row.className);
-  return (elements ?? [operand]).map((element) => {
-    if (element.kind !== 'name' && element.kind !== 'constant') return reader.fail(element.offset, 'an operand');
-    if (spec.kind === 'write') return reader.write(element, type, isExact);
-    if (element.kind === 'name' && reader.isPlaced(element)) return addressOf(context, element, type);
-    const value = reader.read(element, type, isExact);
-    return element.kind === 'name' && element.isNegated ? opposite(context, value, type) : value;
-  });
+  const add = (element: PtxOperand): void => {
+    if (element.kind !== 'name' && element.kind !== 'constant') reader.fail(element.offset, 'an operand');
+    found.push(elementOf(context, element, { type: own.type, isExact, isWritten: spec.kind === 'write' }));
+  };
+  if (elements) elements.forEach(add);
+  else add(operand);
+}
+
+interface ElementRule {
+  readonly type: PtxType;
+  readonly isExact: boolean;
+  readonly isWritten: boolean;
+}
+
+function elementOf(context: Context, element: Element, { type, isExact, isWritten }: ElementRule): LirOperand {
+  const { reader } = context;
+  if (isWritten) return reader.write(element, type, isExact);
+  if (element.kind === 'name' && reader.isPlaced(element)) return addressOf(context, element, type);
+  const value = reader.read(element, type, isExact);
+  return element.kind === 'name' && element.isNegated ? opposite(context, value, type) : value;
 }
 
 /** Where a variable of the lane or the kernel is, as a register of its own. */

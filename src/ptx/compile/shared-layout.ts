@@ -40,10 +40,9 @@ export class SharedLayout {
     const variables = items.flatMap(({ source, item }) =>
       item.kind === 'variable' && isShared(item) ? [{ source, variable: item }] : [],
     );
-    const has = (test: (instruction: PtxInstruction, row: PtxRow) => boolean): boolean =>
-      items.some(({ item }) => item.kind === 'function' && hasInstruction(item.body ?? [], test));
-    const hasVotes = has((_, row) => row.expansion === 'votingBarrier');
-    this.countsAtBarriers = has(isCounted);
+    const barriers = items.flatMap(({ item }) => (item.kind === 'function' ? barriersOf(item.body ?? []) : []));
+    const hasVotes = barriers.some(({ row }) => row.expansion === 'votingBarrier');
+    this.countsAtBarriers = barriers.some(isCounted);
     const alignments = items.flatMap(({ item }) => (item.kind === 'function' ? [privateAlignment(item)] : []));
     this.frameAlignmentBytes = alignments.reduce((most, each) => Math.max(most, each), STACK_ALIGNMENT_BYTES);
     this.votesOffset = hasVotes ? 0 : undefined;
@@ -121,15 +120,20 @@ export class SharedLayout {
 export const VOTES = 'votes at barriers';
 const VOTES_BYTES = 64;
 
-function hasInstruction(
-  statements: readonly Statement[],
-  test: (instruction: PtxInstruction, row: PtxRow) => boolean,
-): boolean {
-  return statements.some((statement) => {
-    if (statement.kind === 'block') return hasInstruction(statement.statements, test);
-    const row = statement.kind === 'instruction' ? formOf(statement.opcode)?.row : undefined;
-    return row !== undefined && test(statement as PtxInstruction, row); // reason: only an instruction has a row
-  });
+interface Barrier {
+  readonly instruction: PtxInstruction;
+  readonly row: PtxRow;
+}
+
+/** Barriers at which the lanes of a block meet. */
+function barriersOf(statements: readonly Statement[], found: Barrier[] = []): readonly Barrier[] {
+  for (const statement of statements) {
+    if (statement.kind === 'block') barriersOf(statement.statements, found);
+    if (statement.kind !== 'instruction') continue;
+    const row = formOf(statement.opcode)?.row;
+    if (row?.expansion === 'barrier' || row?.expansion === 'votingBarrier') found.push({ instruction: statement, row });
+  }
+  return found;
 }
 
 /** The most that a variable in private memory says that it needs. */
@@ -149,8 +153,7 @@ function alignmentOf(statements: readonly Statement[]): number {
 }
 
 /** A barrier with all its operands has a count of threads. */
-const isCounted = ({ operands }: PtxInstruction, { expansion, operands: rules }: PtxRow): boolean =>
-  (expansion === 'barrier' || expansion === 'votingBarrier') && operands.length === rules.length;
+const isCounted = ({ instruction, row }: Barrier): boolean => instruction.operands.length === row.operands.length;
 
 const isShared = ({ space }: Variable): boolean => space.startsWith('.shared');
 const isExtern = ({ linkage }: Variable): boolean => linkage === '.extern';

@@ -5,8 +5,11 @@
  */
 import { PLACES } from '../machine/places.ts';
 import { formInSpace } from '../rows/table.ts';
-import { constant, type Lir, type LirOperand, registersOf } from './lir.ts';
+import { constant, eachWritten, type FunctionRegister, type Lir, type LirOperand } from './lir.ts';
 import type { SelectedBlock } from './uniform.ts';
+
+/** The first that is known of a register. */
+const ADDRESS = 'address.u64';
 
 /** A place of the frame; `isGeneric`: in generic addresses, else in those of local memory. */
 interface StackAddress {
@@ -16,6 +19,8 @@ interface StackAddress {
 
 /** The same code, with what is known to be on the stack accessed there. */
 export function withStackAccesses(blocks: readonly SelectedBlock[]): readonly SelectedBlock[] {
+  const begins = ({ form: { opcode } }: Lir): boolean => opcode === ADDRESS;
+  if (!blocks.some(({ code }) => code.some(begins))) return blocks;
   const lines = blocks.flatMap(({ code }) => code);
   const addresses = stackAddresses(lines);
   if (addresses.size === 0) return blocks;
@@ -25,9 +30,8 @@ export function withStackAccesses(blocks: readonly SelectedBlock[]): readonly Se
 /** Of registers that one instruction writes, whatever happens, by their numbers. */
 function stackAddresses(lines: readonly Lir[]): ReadonlyMap<number, StackAddress> {
   const writers = new Map<number, number>();
-  for (const line of lines) {
-    for (const { id } of registersOf(line).writes) writers.set(id, (writers.get(id) ?? 0) + 1);
-  }
+  const written = ({ id }: FunctionRegister): unknown => writers.set(id, (writers.get(id) ?? 0) + 1);
+  for (const line of lines) eachWritten(line, written);
   const found = new Map<number, StackAddress>();
   for (const line of lines) {
     const [to] = line.operands;
@@ -44,7 +48,7 @@ type Known = (operand: LirOperand) => StackAddress | undefined;
 function addressOf({ form: { opcode }, operands }: Lir, known: Known): StackAddress | undefined {
   const [, a, b] = operands;
   switch (opcode) {
-    case 'address.u64':
+    case ADDRESS:
       return a === PLACES.frame && b?.kind === 'constant' ? { offset: b.value, isGeneric: false } : undefined;
     case 'cvta.local.u64':
       return converted(known(a!), true);

@@ -36,11 +36,11 @@ const aligned = (bytes: number): number => (bytes + WORD_BYTES - 1) & -WORD_BYTE
 const operandBytes = ({ kind }: StepOperand | CodeAddress): number =>
   WORD_BYTES + (kind === 'register' ? 0 : CONSTANT_BYTES);
 
-export const machineSizeBytes = ({ opcode, operands, distance }: CodeInstruction): number =>
-  WORD_BYTES +
-  aligned(opcode.length) +
-  operands.reduce((sum, operand) => sum + operandBytes(operand), 0) +
-  (distance === undefined ? 0 : WORD_BYTES);
+export function machineSizeBytes({ opcode, operands, distance }: CodeInstruction): number {
+  let bytes = WORD_BYTES + aligned(opcode.length) + (distance === undefined ? 0 : WORD_BYTES);
+  for (let i = 0; i < operands.length; i++) bytes += operandBytes(operands[i]!);
+  return bytes;
+}
 
 /** Offset of the constant of an operand from the start of the instruction. */
 export function constantOffset({ opcode, operands }: CodeInstruction, index: number): number {

@@ -39,6 +39,26 @@ export const vectorOf = ({ vector }: Pick<OperandRule, 'vector'>, modifiers: Mod
 export const countOf = (spec: Pick<OperandRule, 'vector'>, modifiers: Modifiers): number =>
   Number((vectorOf(spec, modifiers) ?? 'v1').slice(1));
 
+/** What a row says of an operand, in one form. `isVector`: in braces, or declared as one. */
+export interface FormOperand {
+  readonly type: PtxType;
+  readonly count: number;
+  readonly isVector: boolean;
+}
+
+export const formOperand = (spec: OperandRule, modifiers: Modifiers): FormOperand => ({
+  type: typeOf(spec, modifiers),
+  count: countOf(spec, modifiers),
+  isVector: vectorOf(spec, modifiers) !== undefined,
+});
+
+/** Whether the text must have it as an operand of its own. */
+const isNeeded = ({ isCarry, isPair, isOptional }: OperandRule): boolean => !isCarry && !isPair && !isOptional;
+
+/** How many operands the text must have from each on. */
+export const neededFrom = (specs: readonly OperandRule[]): readonly number[] =>
+  specs.map((_, i) => specs.slice(i).filter(isNeeded).length);
+
 /** Operands of the machine that one of a row takes. A target is none. */
 export function machineOperands(spec: OperandRule, modifiers: Modifiers): number {
   if (spec.kind === 'target') return 0;

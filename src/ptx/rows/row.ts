@@ -1,7 +1,7 @@
 /** What a row of the tables says of an instruction: one row for all types of a form. */
 import type { Control } from '../../ir/step.ts';
 import type { PtxBuilder } from './builder.ts';
-import { type OperandRule, operandRule } from './operand-spec.ts';
+import { type FormOperand, neededFrom, type OperandRule, operandRule } from './operand-spec.ts';
 import { type Modifiers, Pattern } from './pattern.ts';
 
 /** An instruction of the machine for a product of matrices, with registers that it takes of the operands. */
@@ -60,6 +60,9 @@ export interface PtxRow {
   readonly modifiers: string;
   readonly pattern: Pattern;
   readonly operands: readonly OperandRule[];
+  /** How many operands the text must have from each of these on. */
+  readonly needed: readonly number[];
+  readonly hasTarget: boolean;
   readonly className: PtxClass;
   readonly control: Control;
   /** Compilers never write it; it says how waves go on. */
@@ -81,6 +84,8 @@ export interface Form {
   readonly modifiers: Modifiers;
   /** What the row says of each operand of the machine; a guard has none. */
   readonly specs: readonly OperandRule[];
+  /** The same of each operand of the row, for this form; made when an operand is first asked for. */
+  readonly operands: Map<OperandRule, FormOperand>;
   /** As it is written, with modifiers, without a guard. */
   readonly opcode: string;
 }
@@ -119,9 +124,13 @@ export function ptxRow(
     parts,
   }: PtxRowFlags = {},
 ): PtxRow {
-  const specs = operands.split(' ').filter((text) => text !== '');
+  const rules = operands
+    .split(' ')
+    .filter((text) => text !== '')
+    .map(operandRule);
   return {
-    ...{ name, modifiers, pattern: new Pattern(modifiers), operands: specs.map(operandRule) },
+    ...{ name, modifiers, pattern: new Pattern(modifiers), operands: rules, needed: neededFrom(rules) },
+    hasTarget: rules.some(({ kind }) => kind === 'target'),
     ...{ className, control, isInternal, flow, expansion, meeting, isOfWave, looks, parts, build },
   };
 }

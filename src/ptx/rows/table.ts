@@ -56,7 +56,9 @@ function findForm(opcode: string): Form | undefined {
   const [name = '', ...words] = opcode.split('.');
   for (const row of ROWS_BY_NAME.get(name) ?? []) {
     const modifiers = row.pattern.match(words);
-    if (modifiers) return { row, modifiers, specs: row.operands.flatMap((spec) => repeated(spec, modifiers)), opcode };
+    if (!modifiers) continue;
+    const specs = row.operands.flatMap((spec) => repeated(spec, modifiers));
+    return { row, modifiers, specs, operands: new Map(), opcode };
   }
   return undefined;
 }

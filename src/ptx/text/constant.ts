@@ -11,6 +11,8 @@ type Integer = Extract<Constant, { kind: 'integer' }>;
 const SIGN_BIT = 1n << 63n;
 const U64 = (1n << 64n) - 1n;
 const WARP_SIZE = 32n;
+/** Decimal numbers of so many digits are exact as numbers of the host. */
+const PLAIN_DIGITS = 15;
 
 const integer = (value: bigint, isUnsigned: boolean): Integer => ({
   kind: 'integer',
@@ -50,6 +52,8 @@ export function floatLiteral(text: string): Constant {
 /** Larger numbers than 64 bits hold are refused. */
 function integerLiteral(tokens: TokenStream): Integer {
   const { text, offset } = tokens.next();
+  if (text === '0' || (text.length <= PLAIN_DIGITS && !text.startsWith('0') && !text.endsWith('U')))
+    return { kind: 'integer', value: BigInt(Number(text)), isUnsigned: false };
   const digits = text.replace(/U$/, '').replace(/^0(?=[0-7])/, '0o');
   const value = BigInt(digits);
   if (value > U64) tokens.fail(`${text} has more than 64 bits`, offset);
@@ -95,12 +99,17 @@ const LEVELS: readonly Readonly<Record<string, Binary>>[] = [
   { '||': comparing((a, b) => a !== 0n || b !== 0n) },
 ];
 
+/** Words that no expression goes on with. */
+const ENDS: ReadonlySet<string> = new Set([',', ';', ']', '}', ')']);
+
 /** Throws BAD_INPUT for what is no expression, LIMIT_EXCEEDED for one that is nested too deeply. */
 export function integerExpression(tokens: TokenStream, depth = 0): Integer {
   if (depth > LIMITS.ptxDepth) {
     const what = `an expression of more levels than the limit ptxDepth = ${LIMITS.ptxDepth}`;
     throw tokens.source.error(tokens.peek().offset, what, 'LIMIT_EXCEEDED');
   }
+  // Most are a number alone.
+  if (tokens.peek().kind === 'integer' && ENDS.has(tokens.peekSecond().text)) return integerLiteral(tokens);
   const condition = level(tokens, LEVELS.length - 1, depth);
   if (!tokens.take('?')) return condition;
   const chosen = integerExpression(tokens, depth + 1);
@@ -166,10 +175,11 @@ function parenthesized(tokens: TokenStream, depth: number): Integer {
 
 /** A float, perhaps with a sign, or an integer expression. */
 export function constantAt(tokens: TokenStream): Constant {
-  const sign = tokens.peek().text === '-' ? 1 : 0;
-  if (tokens.peek(sign).kind !== 'float') return integerExpression(tokens);
-  if (sign) tokens.next();
+  const hasSign = tokens.peek().text === '-';
+  const { kind } = hasSign ? tokens.peekSecond() : tokens.peek();
+  if (kind !== 'float') return integerExpression(tokens);
+  if (hasSign) tokens.next();
   const literal = floatLiteral(tokens.next().text);
-  if (!sign || literal.kind !== 'float') return literal;
+  if (!hasSign || literal.kind !== 'float') return literal;
   return { ...literal, bits: literal.bits ^ (1n << BigInt(literal.sizeBits - 1)) };
 }

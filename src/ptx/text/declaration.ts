@@ -111,7 +111,7 @@ function initializerAt(tokens: TokenStream, depth = 0): Initializer {
 /** `name`, `name + 4`, `generic(name) + 4`. */
 function addressAt(tokens: TokenStream, mask: bigint | undefined): Initializer {
   const { offset } = tokens.peek();
-  const isGeneric = tokens.peek().text === 'generic' && tokens.peek(1).text === '(';
+  const isGeneric = tokens.peek().text === 'generic' && tokens.peekSecond().text === '(';
   if (isGeneric) {
     tokens.next();
     tokens.next();

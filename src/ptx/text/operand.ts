@@ -46,7 +46,12 @@ function constant(tokens: TokenStream): ConstantOperand {
 function isName(tokens: TokenStream): boolean {
   const { kind, text } = tokens.peek();
   if (kind === 'word') return text !== 'WARP_SZ';
-  return kind === 'punctuation' && text === '!' && tokens.peek(1).kind === 'word' && tokens.peek(1).text !== 'WARP_SZ';
+  return (
+    kind === 'punctuation' &&
+    text === '!' &&
+    tokens.peekSecond().kind === 'word' &&
+    tokens.peekSecond().text !== 'WARP_SZ'
+  );
 }
 
 const element = (tokens: TokenStream): NameOperand | ConstantOperand =>
@@ -69,7 +74,7 @@ function vector(tokens: TokenStream): VectorOperand {
 
 /** Whether a parenthesis opens a list, as in a call, and no expression. */
 function opensList(tokens: TokenStream): boolean {
-  const { kind, text } = tokens.peek(1);
+  const { kind, text } = tokens.peekSecond();
   return kind === 'word' ? text !== 'WARP_SZ' : text === ')';
 }
 

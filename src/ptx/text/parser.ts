@@ -195,7 +195,7 @@ class Parser {
     if (tokens.take(';')) return [];
     if (text === '{') return [{ kind: 'block', statements: this.#block(depth + 1), offset }];
     if (kind === 'dotted') return this.#declaration();
-    if (kind === 'word' && tokens.peek(1).text === ':') {
+    if (tokens.isLabel()) {
       tokens.next();
       tokens.next();
       const { text: directive } = tokens.peek();
@@ -267,9 +267,8 @@ class Parser {
       const isNegated = tokens.take('!') !== undefined;
       guard = { register: tokens.expectKind('word', 'a predicate').text, isNegated };
     }
-    let opcode = tokens.expectKind('word', 'an instruction').text;
-    const isCall = opcode === 'call';
-    while (tokens.peek().kind === 'dotted') opcode += tokens.next().text;
+    const opcode = tokens.opcode();
+    const isCall = opcode === 'call' || opcode.startsWith('call.');
     return { kind: 'instruction', guard, opcode, operands: operandsAt(tokens, isCall), offset };
   }
 }
