@@ -7,11 +7,11 @@ import { WavewrightError } from '../base/errors.ts';
 import { packageFile } from '../base/node-package-file.ts';
 import { addStatistics, type TierInstructions } from '../device/statistics.ts';
 import type { ApplicationBenchmark, Plan } from './applications/application.ts';
-import { KernelRunner } from './kernel-runner.ts';
+import { type BenchmarkRunner, KernelRunner } from './kernel-runner.ts';
 import { differenceFrom } from './kernels/kernel-benchmark.ts';
 import { Baseline } from './node-baseline.ts';
 import { readApplicationImage } from './node-images.ts';
-import { median, repeated, sampleInTurn } from './sampling.ts';
+import { median, repeated, type Subject, sampleInTurn } from './sampling.ts';
 
 /** CPU time of one run, milliseconds. */
 export interface RunCosts {
@@ -47,8 +47,14 @@ export interface ApplicationOptions {
 
 /** OpenCL lets functions of other implementations differ by some ULPs. */
 const PROGRAM_TOLERANCE = 1e-3;
-/** CPU time after which what runs often is compiled. */
+/** CPU time after which the engine has compiled code once more that runs often. */
 const WARM_UP_MS = 300;
+/** CPU time between looks at what runs the code. */
+const SETTLING_MS = 50;
+/** Part of the instructions that may be left to handlers, which run what is not compiled yet. */
+const SETTLED_HANDLERS = 1e-3;
+/** What is not compiled after so much CPU time stays as it is. */
+const MAX_SETTLING_MS = 5000;
 
 /** Throws INTERNAL where a result is not the model's, BAD_INPUT where that of a program is not. */
 export async function measureApplication(
@@ -82,7 +88,7 @@ export async function measureApplication(
       return run();
     }),
   );
-  for (const subject of [checked!, unchecked!]) await subject.sample(WARM_UP_MS);
+  for (const [i, subject] of [checked!, unchecked!].entries()) await warmUp(subject, opened[i]!.runner);
   runs = 0;
   const before = opened[0]!.runner.statistics;
   const steady = await sampleInTurn([checked!, unchecked!, ...rivals.map(({ program }) => program)], samples);
@@ -105,6 +111,17 @@ export async function measureApplication(
     ...{ instructions: instructions / runs, tiers },
     rivals: rivals.map(({ program: { name } }, i) => ({ name, steadyMs: others[i]!, coldMs: othersCold[i]! })),
   };
+}
+
+/** Runs it until it is compiled: parts that few waves come by reach their thresholds after the others. */
+export async function warmUp(subject: Subject, runner: Pick<BenchmarkRunner, 'statistics'>): Promise<void> {
+  for (let usedMs = 0; usedMs < MAX_SETTLING_MS; usedMs += SETTLING_MS) {
+    const before = runner.statistics;
+    await subject.sample(SETTLING_MS);
+    const { instructions, tiers } = addStatistics(runner.statistics, before, -1);
+    if (tiers.handlers <= SETTLED_HANDLERS * instructions) break;
+  }
+  await subject.sample(WARM_UP_MS);
 }
 
 /** Of samples that take turns. */
