@@ -101,9 +101,16 @@ const partsOf = (address: AddressParts | undefined): Node[] => {
 };
 
 export function regionText(region: Region, waveSize: 32 | 64): string[] {
-  const { exec, scalars, rows, branch, wholeRows, fences } = region;
+  const { exec, scalars, rows, laneWrites, branch, wholeRows, fences } = region;
   const { nodes } = region.graph;
-  const results = [...scalars.values(), ...rows.values(), ...(exec ? [exec] : []), ...(branch ? [branch] : [])];
+  const written = laneWrites.flatMap(({ lane, value }) => [lane, value]);
+  const results = [
+    ...scalars.values(),
+    ...rows.values(),
+    ...written,
+    ...(exec ? [exec] : []),
+    ...(branch ? [branch] : []),
+  ];
   const text = new NodeText(waveSize, nodes, results);
   return [
     ...(fences ? ['fence'] : []),
@@ -113,6 +120,9 @@ export function regionText(region: Region, waveSize: 32 | 64): string[] {
       return `${text.place(offset)}* = ${text.value(node)}${wholeRows.has(offset) ? ' in all lanes' : ''}`;
     }),
     ...[...scalars].map(([offset, node]) => `${text.place(offset)} = ${text.value(node)}`),
+    ...laneWrites.map(
+      ({ offset, lane, value }) => `${text.place(offset)}[lane ${text.value(lane)}] = ${text.value(value)}`,
+    ),
     ...(branch ? [`branch if ${text.value(branch)}`] : []),
   ];
 }

@@ -34,8 +34,16 @@ export interface Decoded {
 }
 
 /** Kinds of leaves that no region holds: their instructions are lowered as handlers are, in place. */
-const ALONE = ['param', 'writeLane', 'matrixProduct', 'matrixResult', 'jump', 'exit'] as const;
+const ALONE = ['param', 'matrixProduct', 'matrixResult', 'jump', 'exit'] as const;
 export type AloneKind = (typeof ALONE)[number];
+
+/** What a region takes together with a write to one lane: nothing that looks at rows. */
+const BESIDE_LANE_WRITE = new Set<string>(['const', 'pure', 'operand', 'writeLane']);
+
+/** Whether single lanes are written by an instruction that does something else, too. */
+const isMixedLaneWrite = (live: readonly Value[]): boolean =>
+  live.some(({ leaf }) => leaf.kind === 'writeLane') &&
+  live.some(({ leaf, lane }) => lane || !BESIDE_LANE_WRITE.has(leaf.kind));
 
 /** Whether the wave writes to memory; lanes do so in regions. */
 const isWaveWrite = ({ leaf, lane }: Value): boolean => !lane && (leaf.kind === 'store' || leaf.kind === 'atomic');
@@ -50,6 +58,7 @@ export function shapeOf({ key, program, operands }: HandlerRequest, countsAccess
     control === 'leave' ||
     operands.some(isRelative) ||
     (countsAccesses && live.some(isLaneAccess)) ||
+    isMixedLaneWrite(live) ||
     live.some((value) => isWaveWrite(value) || ALONE.some((kind) => kind === value.leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
   return { key, program, operands, live, control, resumes, standsAlone };

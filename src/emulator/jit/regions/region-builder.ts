@@ -6,6 +6,7 @@
  * - loads, or one instruction that stores or updates memory;
  * - a load of the wave only before the lanes' first access, so that the first fault is found first;
  * - no read across lanes of a row that the region wrote before;
+ * - of a row of which the wave writes single lanes, only such lanes, read and written;
  * - with loads, no write to a row that is read across lanes: after a fault, the chunks that were not reached
  *   run once more, instruction by instruction, to find the first fault of all.
  */
@@ -17,7 +18,7 @@ import type { Decoded } from '../function/decoded.ts';
 import { constantOf } from './graph.ts';
 import { GraphBuilder, type NodeMakers } from './graph-builder.ts';
 import type { Node } from './node.ts';
-import type { Region } from './region.ts';
+import type { LaneWrite, Region } from './region.ts';
 
 const MAX_INSTRUCTIONS = 120;
 const EXEC = STATE_OFFSETS.exec;
@@ -40,6 +41,8 @@ export class RegionBuilder extends GraphBuilder {
   readonly #bits = new Map<Node, Node>();
   /** Rows of which one lane was read for the wave. */
   readonly #sampled = new Map<number, true>();
+  /** By their row, in order. */
+  readonly #laneWrites = new Map<number, readonly LaneWrite[]>();
   #exec: Node | undefined;
   #fences = false;
   /** Accesses of lanes by the instructions before the current one. */
@@ -62,6 +65,7 @@ export class RegionBuilder extends GraphBuilder {
     ballot: (value) => this.#ballot(this.arg(value, 0)),
     gather: (value) => this.#gather(this.rowOffset(value.leaf.at), this.arg(value, 0)),
     readLane: (value) => this.#readLane(this.rowOffset(value.leaf.at), this.arg(value, 0)),
+    writeLane: (value) => this.#writeLane(this.rowOffset(value.leaf.at), this.arg(value, 0), this.arg(value, 1)),
     load: (value) => this.#plainAccess(value),
     store: (value) => this.#plainAccess(value),
     atomic: (value) => this.#access(value),
@@ -106,6 +110,7 @@ export class RegionBuilder extends GraphBuilder {
       scalars: this.scalars,
       rows: this.rows,
       wholeRows: new Set(),
+      laneWrites: [...this.#laneWrites.values()].flat(),
       gathered: new Set(this.#gathered.keys()),
       branch: this.branch,
       fences: this.#fences,
@@ -134,9 +139,26 @@ export class RegionBuilder extends GraphBuilder {
   }
 
   #readLane(offset: number, index: Node): Node {
+    const written = this.#laneWrites.get(offset) ?? [];
+    const lane = this.#laneNumber(index);
+    const last = written.findLast((each) => this.#laneNumber(each.lane) === lane);
+    if (last && lane !== undefined) return last.value;
+    this.refuse(written.some((each) => lane === undefined || this.#laneNumber(each.lane) === undefined));
     this.refuse(this.rows.has(offset) || index.phase !== 'before');
     this.graph.journal.set(this.#sampled, offset, true);
     return this.graph.add({ kind: 'rowLane', offset }, 'i32', false, [index], { phase: 'before' });
+  }
+
+  /** It stands behind the chunks, whose lanes must not see it. */
+  #writeLane(offset: number, lane: Node, value: Node): undefined {
+    this.refuse(this.rows.has(offset));
+    const written = this.#laneWrites.get(offset) ?? [];
+    this.graph.journal.set(this.#laneWrites, offset, [...written, { offset, lane, value }]);
+  }
+
+  #laneNumber(index: Node): number | undefined {
+    const constant = constantOf(index);
+    return constant === undefined ? undefined : Number(constant) & (this.options.waveSize - 1);
   }
 
   #literal(kind: 'pc' | 'nextPc'): Node {
@@ -155,6 +177,7 @@ export class RegionBuilder extends GraphBuilder {
   }
 
   protected override row(offset: number): Node {
+    this.refuse(this.#laneWrites.has(offset));
     return this.rows.get(offset) ?? this.graph.share({ kind: 'row', offset }, 'i32', true);
   }
 
@@ -229,7 +252,7 @@ export class RegionBuilder extends GraphBuilder {
   }
 
   #gather(offset: number, index: Node): Node {
-    this.refuse(this.rows.has(offset));
+    this.refuse(this.rows.has(offset) || this.#laneWrites.has(offset));
     if (!this.#gathered.has(offset)) this.graph.journal.set(this.#gathered, offset, true);
     return this.#inLanes(this.graph.share({ kind: 'gatherRow', offset }, 'i32', true, [index]));
   }
@@ -255,6 +278,7 @@ export class RegionBuilder extends GraphBuilder {
 
   protected override setRow(offset: number, node: Node, mask: Node | undefined): void {
     this.#pinExec();
+    this.refuse(this.#laneWrites.has(offset));
     const written = mask ? this.op('i32.select', mask, node, this.row(offset)) : node;
     this.refuse(written.phase === 'after');
     this.graph.journal.set(this.rows, offset, written);

@@ -4,13 +4,14 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
+import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess, usedBy } from './access-group.ts';
 import { ChunkLoop } from './chunk-loop.ts';
 import { isOp } from './graph.ts';
 import type { Node, NodeOf } from './node.ts';
-import type { Region } from './region.ts';
+import type { LaneWrite, Region } from './region.ts';
 import { UniformValues } from './uniform-values.ts';
 import { UsualValues } from './usual.ts';
 
@@ -48,9 +49,20 @@ export class RegionLowering {
     }
     for (const node of needed) if (node.phase === 'after' && node.leaf.kind !== 'ballot') values.emit(node);
     this.#storeScalars();
+    for (const each of region.laneWrites) this.#storeLane(each);
     const condition = region.branch && this.#copyOf(region.branch);
     values.release();
     return condition;
+  }
+
+  #storeLane({ offset, lane, value }: LaneWrite): void {
+    const { f, wave, spaces } = this.state;
+    f.get(wave);
+    f.get(this.#values.local(lane));
+    pushLaneOffset(f, spaces.waveSize);
+    f.op('i32.add');
+    f.get(this.#values.local(value));
+    f.store('i32.store', offset);
   }
 
   #copyOf(node: Node): Local {
@@ -94,13 +106,14 @@ interface UsuallyNeeded {
  * Nodes that the region's results and accesses need, in order; with `usually`, also what they and its ballots
  * usually need. That may stand behind the ballots.
  */
-function neededNodes({ graph, exec, scalars, rows, branch }: Region, usually?: UsuallyNeeded): Node[] {
+function neededNodes({ graph, exec, scalars, rows, laneWrites, branch }: Region, usually?: UsuallyNeeded): Node[] {
   const needed = new Set<Node>(usually?.usual.conditions);
   for (const node of [...rows.values(), ...(usually?.ballots ?? []).map(({ args }) => args[0]!)]) {
     needed.add(node);
     if (usually) needed.add(usually.usual.of(node));
   }
   for (const [offset, node] of scalars) if (!isUnchanged(offset, node)) needed.add(node);
+  for (const { lane, value } of laneWrites) needed.add(lane).add(value);
   if (exec) needed.add(exec);
   if (branch) needed.add(branch);
   // Arguments come before what uses them.

@@ -2,6 +2,13 @@
 import type { Graph } from './graph.ts';
 import type { Node } from './node.ts';
 
+/** A value of the wave that goes into one lane of a row. */
+export interface LaneWrite {
+  readonly offset: number;
+  readonly lane: Node;
+  readonly value: Node;
+}
+
 /**
  * Instructions that run together: uniform values first, then all lane values of one chunk after the other,
  * then what needs both.
@@ -16,6 +23,8 @@ export interface Region {
   readonly rows: ReadonlyMap<number, Node>;
   /** Rows that may be written in lanes that are off, too: nothing reads these. */
   readonly wholeRows: ReadonlySet<number>;
+  /** In order; no lane value of the region is in one of these rows. */
+  readonly laneWrites: readonly LaneWrite[];
   /** Rows that are read across lanes. */
   readonly gathered: ReadonlySet<number>;
   /** Condition of the conditional branch that ends the region. */
