@@ -100,6 +100,134 @@ all:
   store
   end`,
   },
+  'lanes that are put back behind one part, behind both, and in two places': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  s_mov_b32 s12, 6
+again:
+  v_cmp_lt_u32_e32 VCC, s12, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+  v_add_u32_e32 v1, 1, v1
+  s_or_bMASK EXEC, EXEC, MASK(4)
+  v_add_u32_e32 v1, 2, v1
+  v_and_b32_e32 v3, s12, v0
+  v_cmp_eq_u32_e32 VCC, 0, v3
+  s_and_saveexec_bMASK MASK(4), VCC
+  s_xor_bMASK MASK(4), EXEC, MASK(4)
+  s_cbranch_execz other
+  v_add_u32_e32 v1, 3, v1
+other:
+  s_or_saveexec_bMASK MASK(4), MASK(4)
+  s_xor_bMASK EXEC, EXEC, MASK(4)
+  s_cbranch_execz none
+  v_add_u32_e32 v1, 5, v1
+  s_bitcmp1_b32 s12, 1
+  s_cbranch_scc1 none
+  s_or_bMASK EXEC, EXEC, MASK(4)
+  v_add_u32_e32 v1, 7, v1
+  s_branch both
+none:
+  s_or_bMASK EXEC, EXEC, MASK(4)
+  v_add_u32_e32 v1, 11, v1
+both:
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 again
+  store
+  end`,
+  },
+  'lanes that are put back at the end of a block, or in another': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  s_mov_b32 s12, 5
+again:
+  v_cmp_lt_u32_e32 VCC, s12, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+  v_add_u32_e32 v1, 1, v1
+  s_bitcmp1_b32 s12, 0
+  s_cbranch_scc1 second
+  v_add_u32_e32 v1, 5, v1
+  s_or_bMASK EXEC, EXEC, MASK(4)
+both:
+  v_add_u32_e32 v1, 7, v1
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 again
+  s_branch out
+second:
+  s_or_bMASK EXEC, EXEC, MASK(4)
+  v_add_u32_e32 v1, 3, v1
+  s_branch both
+out:
+  store
+  end`,
+  },
+  'masks of the turn before, and the same condition with other lanes': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  s_mov_b32 s12, 5
+  s_mov_bMASK MASK(4), EXEC
+  s_mov_bMASK MASK(8), EXEC
+again:
+  v_cmp_lt_u32_e32 VCC, s12, v0
+  s_mov_bMASK EXEC, MASK(4)
+  v_add_u32_e32 v1, 1, v1
+  s_and_bMASK EXEC, MASK(8), VCC
+  v_add_u32_e32 v1, 3, v1
+  s_mov_bMASK MASK(4), EXEC
+  s_mov_bMASK EXEC, MASK(8)
+  v_add_u32_e32 v1, 5, v1
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 again
+  store
+  end`,
+  },
+  'lanes that are put back in each turn of a loop, and behind it': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  s_mov_b32 s12, 5
+  v_cmp_lt_u32_e32 VCC, 9, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+again:
+  v_add_u32_e32 v1, 1, v1
+  s_mov_bMASK EXEC, MASK(4)
+  v_add_u32_e32 v1, 3, v1
+  v_cmp_lt_u32_e32 VCC, s12, v0
+  s_and_bMASK EXEC, EXEC, VCC
+  v_add_u32_e32 v1, 5, v1
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 again
+  s_or_bMASK EXEC, EXEC, MASK(4)
+  store
+  end`,
+  },
+  'a mask of which a part is another one, and lanes that are not put back in the last turn': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  s_mov_b32 s12, 4
+again:
+  v_cmp_lt_u32_e32 VCC, s12, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+  v_add_u32_e32 v1, 1, v1
+  s_mov_b32 s4, 0xf0f0ff
+  s_mov_bMASK EXEC, MASK(4)
+  v_add_u32_e32 v1, 3, v1
+  v_cmp_lt_u32_e32 VCC, 3, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+  v_add_u32_e32 v1, 5, v1
+  s_cmp_eq_u32 s12, 1
+  s_cbranch_scc1 out
+  s_mov_bMASK EXEC, MASK(4)
+  v_add_u32_e32 v1, 7, v1
+  s_sub_u32 s12, s12, 1
+  s_branch again
+out:
+  v_add_u32_e32 v1, 9, v1
+  store
+  end`,
+  },
   'SCC that is needed everywhere': {
     body: `
   s_mov_b32 s4, 0
@@ -261,6 +389,21 @@ for (const processor of PROCESSORS) {
     });
   }
 }
+
+test('lanes that are put back need no counter: those before and those of the part tell them', () => {
+  const part = `
+  v_cmp_lt_u32_e32 VCC, 9, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+  v_add_u32_e32 v1, 1, v1
+  s_or_bMASK EXEC, EXEC, MASK(4)
+  v_add_u32_e32 v1, 3, v1`;
+  const countersOf = (parts: number): number => {
+    const source = sourceFor('gfx90a', { body: `\n  v_mov_b32_e32 v1, 1${part.repeat(parts)}\n  store\n  end` });
+    return Number(runWithTool('gfx90a', source, withLevel(blockCount, 'thread')).result.summary['counters']);
+  };
+  // One more for each part, beside the waves and the lanes of the whole.
+  assert.deepEqual([1, 2, 5].map(countersOf), [3, 4, 7]);
+});
 
 /** The code as it is where kernels leave no registers. */
 function withoutRegisters(code: ToolCode): ToolCode {

@@ -5,6 +5,7 @@
  */
 import type { CountedEdge } from '../../flow/edge-counts.ts';
 import type { BlockDepths } from './block-depths.ts';
+import { type CarriedMasks, carriedMasks } from './carried-masks.ts';
 import { type ExecRegion, emptyWay, execRegions, writesExec } from './exec-regions.ts';
 import { endOf, firstOf, lastOf, type ToolBlock, type ToolFunction, type ToolInstruction } from './tool-function.ts';
 
@@ -58,7 +59,7 @@ export interface FlowFacts {
 export const flowOf = (fn: ToolFunction, kind: FlowKind, facts: FlowFacts): Flow =>
   new FlowBuilder(fn, kind, facts).build();
 
-/** An edge before it is known where it can be counted. */
+/** An edge before it is known where it can be counted; places of `CarriedMasks` are numbers below 0. */
 interface OpenEdge {
   readonly from: number;
   readonly to: number;
@@ -73,11 +74,13 @@ class FlowBuilder {
   readonly #regions: (ExecRegion | undefined)[] = [undefined];
   readonly #firsts = new Map<ToolBlock, number>();
   readonly #edges: OpenEdge[] = [];
+  readonly #carried: CarriedMasks | undefined;
 
   constructor(fn: ToolFunction, kind: FlowKind, facts: FlowFacts) {
     this.#fn = fn;
     this.#kind = kind;
     this.#facts = facts;
+    this.#carried = kind === 'lanes' ? carriedMasks(fn) : undefined;
   }
 
   build(): Flow {
@@ -89,19 +92,21 @@ class FlowBuilder {
     });
     for (const [i, block] of this.#fn.blocks.entries()) this.#connect(block, inside[i]!);
     const regions = this.#regions.filter((region) => region !== undefined);
-    return { nodeCount: outOf(regions.length) + 1, regions, edges: this.#placed() };
+    const nodeCount = outOf(regions.length) + 1 + (this.#carried?.count ?? 0);
+    return { nodeCount, regions, edges: this.#placed() };
   }
 
   #connect(block: ToolBlock, nodes: readonly number[]): void {
-    const isNeeded = (node: number): boolean => this.#facts.isNeeded(this.#regions[node]!);
+    const isNeeded = (node: number): boolean =>
+      this.#facts.isNeeded(this.#regions[node]!) || this.#behind(node) !== OUTSIDE || this.#ahead(node) !== OUTSIDE;
     const first = firstOf(block);
     if (first.address === this.#fn.address) this.#edge(OUTSIDE, nodes[0]!, { side: 'entry', instruction: first });
     for (const [i, node] of nodes.slice(0, -1).entries()) {
       // Between two writes of EXEC, what nobody asks about needs no edges.
-      if (i === 0 || isNeeded(node)) this.#edge(node, OUTSIDE);
+      if (i === 0 || isNeeded(node)) this.#edge(node, this.#behind(node));
       const next = nodes[i + 1]!;
       const isBetween = i + 2 < nodes.length;
-      if (!isBetween || isNeeded(next)) this.#edge(OUTSIDE, next);
+      if (!isBetween || isNeeded(next)) this.#edge(this.#ahead(next), next);
     }
     this.#leave(block, nodes.at(-1)!);
   }
@@ -112,12 +117,24 @@ class FlowBuilder {
     const isCut = this.#kind === 'waves' ? isCall && !this.#facts.comesBack(last) : isCall || writesExec(last);
     const empty = this.#kind === 'lanes' ? emptyWay(last) : undefined;
     const { next, target } = block;
-    if (isCut) this.#edge(node, OUTSIDE);
+    if (isCut) this.#edge(node, this.#behind(node));
     const from = isCut ? OUTSIDE : node;
     if (next && empty !== 'next') this.#edge(from, this.#firsts.get(next)!, { side: 'after', instruction: last });
     if (target && empty !== 'taken') this.#edge(from, this.#firsts.get(target)!, { side: 'taken', instruction: last });
     const leaves = block.leaves && !isCall && !isCut;
     if (leaves || (!next && !target && !isCut)) this.#edge(node, OUTSIDE);
+  }
+
+  /** Where lanes go when EXEC is written behind a region. */
+  #behind(node: number): number {
+    const place = this.#carried?.from.get(this.#regions[node]!);
+    return place === undefined ? OUTSIDE : -1 - place;
+  }
+
+  /** Where lanes come from when EXEC was written before it. */
+  #ahead(node: number): number {
+    const place = this.#carried?.to.get(this.#regions[node]!);
+    return place === undefined ? OUTSIDE : -1 - place;
   }
 
   #edge(from: number, to: number, way?: OpenEdge['way']): void {
@@ -127,13 +144,17 @@ class FlowBuilder {
   #placed(): FlowEdge[] {
     const [out, into] = [new Int32Array(this.#regions.length), new Int32Array(this.#regions.length)];
     for (const { from, to } of this.#edges) {
-      out[from]!++;
-      into[to]!++;
+      if (from >= 0) out[from]!++;
+      if (to >= 0) into[to]!++;
     }
+    const nodeOf = (end: number, side: typeof inOf): number => {
+      if (end < 0) return outOf(this.#regions.length - 1) - end;
+      return end === OUTSIDE ? OUTSIDE : side(end);
+    };
     const ways = this.#edges.map(({ from, to, way }): FlowEdge => {
-      const ends = { from: from === OUTSIDE ? OUTSIDE : outOf(from), to: to === OUTSIDE ? OUTSIDE : inOf(to) };
+      const ends = { from: nodeOf(from, outOf), to: nodeOf(to, inOf) };
       const isLaunch = way?.side === 'entry' && this.#facts.depths.isOnce(this.#regions[to]!.block);
-      const only = from !== OUTSIDE && out[from] === 1 ? from : to !== OUTSIDE && into[to] === 1 ? to : undefined;
+      const only = from > 0 && out[from] === 1 ? from : to > 0 && into[to] === 1 ? to : undefined;
       if (only !== undefined) return { ...ends, ...this.#inside(this.#regions[only]!, isLaunch), isLaunch };
       if (!way) return { ...ends, cost: Number.POSITIVE_INFINITY, place: undefined, isLaunch };
       return { ...ends, ...this.#onWay(way, [from, to], isLaunch), isLaunch };
