@@ -2,6 +2,8 @@
 import {
   NIBBLE_MASKS,
   NIBBLE_SPREADS,
+  PAGE_EXTENTS,
+  RANGE_SIZE_BYTES,
   rowSizeBytes,
   STATE_OFFSETS,
   WAVE_BUDGET,
@@ -12,6 +14,7 @@ import {
   WAVE_MATRIX_ROWS,
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
+  WAVE_RANGES,
   WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveAgprs,
@@ -31,6 +34,7 @@ const FIXED = new Map<number, string>([
   [WAVE_LOOPED, 'looped'],
   [NIBBLE_MASKS, 'nibble_masks'],
   [NIBBLE_SPREADS, 'nibble_spreads'],
+  [PAGE_EXTENTS, 'page_extents'],
 ]);
 
 /** `v3`, `v3+16` for its lanes from 4 on, `s4`, `exec`; a number where it is something else. */
@@ -46,6 +50,10 @@ export function placeName(offset: number, waveSize: 32 | 64): string {
   if (offset >= waveAgprs(waveSize)) return within('a', waveAgprs(waveSize));
   if (offset >= WAVE_VGPRS) return within('v', WAVE_VGPRS);
   if (offset >= WAVE_MATRIX_ROWS) return within('element', WAVE_MATRIX_ROWS);
+  if (offset >= WAVE_RANGES) {
+    const range = Math.floor((offset - WAVE_RANGES) / RANGE_SIZE_BYTES);
+    return `range${range}.${(offset - WAVE_RANGES) % RANGE_SIZE_BYTES === 0 ? 'first' : 'count'}`;
+  }
   if (offset >= WAVE_TEMPORARY_ROWS) return within('temporary', WAVE_TEMPORARY_ROWS);
   return offset < 512 && offset % 4 === 0 ? `s${offset / 4}` : String(offset);
 }

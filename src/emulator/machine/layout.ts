@@ -131,8 +131,15 @@ export const WAVE_TEMPORARY_ROWS = 1024;
 export const MAX_CLASSES = (WAVE_TEMPORARY_ROWS - WAVE_CLASS_COUNTS) / 4;
 export const classCountOffset = (index: number): number => WAVE_CLASS_COUNTS + index * 4;
 export const TEMPORARY_ROW_COUNT = 8;
+/**
+ * What compiled code knows of where accesses are permitted, as long as it runs: two vectors for each group of
+ * accesses.
+ */
+export const WAVE_RANGES = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+export const RANGE_COUNT = 16;
+export const RANGE_SIZE_BYTES = 32;
 /** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */
-export const WAVE_MATRIX_ROWS = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+export const WAVE_MATRIX_ROWS = WAVE_RANGES + RANGE_COUNT * RANGE_SIZE_BYTES;
 export const MATRIX_ROW_COUNT = 48;
 export const WAVE_VGPRS = WAVE_MATRIX_ROWS + MATRIX_ROW_COUNT * 256;
 export const VGPR_COUNT = 256;

@@ -99,6 +99,7 @@ export class LoopBody {
       ranges: this.#ranges,
       argument,
       address: (node) => this.#spreadArgument(node),
+      spread: (active, emit) => this.#withSpread(active, emit),
     });
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
@@ -112,7 +113,7 @@ export class LoopBody {
   /** Emits what comes before the loop over the groups. */
   prepare(): void {
     this.#hoisted.emit(this.#environment.state, new Set(this.#groups.values()));
-    if (this.#environment.state.context.checksAccesses) this.#ranges?.emit(this.#rangedGroups());
+    this.#ranges?.emit(this.#groups.values());
     const { state, invariants, plan } = this.#environment;
     const { f, wave } = state;
     for (const node of this.#splatted) {
@@ -131,14 +132,6 @@ export class LoopBody {
 
   release(): void {
     this.#hoisted.release();
-    this.#ranges?.release();
-  }
-
-  /** Those of lanes that are not all of the chunk, so that vectors would have to be taken apart anyway. */
-  #rangedGroups(): AccessGroup[] {
-    const isRanged = ([{ active }, { space }]: readonly [Node, AccessGroup]): boolean =>
-      active !== undefined && (space === 'global' || space === 'flat');
-    return [...this.#groups].filter(isRanged).map(([, group]) => group);
   }
 
   /**
@@ -402,7 +395,7 @@ export class LoopBody {
         return [maskOf(f, place, this.#uniform.local(args[0]!))];
       case 'load': {
         const pushRecord = (): void => state.pushRecord(node.instruction);
-        const nibble = node.active ? this.#bitsOf(node.active) : this.#nibble!;
+        const nibble = node.active ? this.#bitsOf(this.#lanes(node.active)) : this.#nibble!;
         const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble };
         return emitLoad(
           e,
@@ -422,8 +415,8 @@ export class LoopBody {
     const { f } = this.#environment.state;
     const { active } = node;
     const memory = this.#memory!;
-    const load = (): Lanes => {
-      memory.open(node, this.#chunk.place, slow);
+    const load = (active?: Local): Lanes => {
+      memory.open(node, this.#chunk.place, slow, active);
       f.free(...this.#opening.splice(0));
       if (!isLeftOut(node)) return f.scoped(() => memory.loadAll(node));
       f.v128([0, 0, 0, 0]);
@@ -431,42 +424,31 @@ export class LoopBody {
     };
     if (!active) return load();
     const group = this.#groups.get(node);
-    if (group && this.#ranges!.has(group) && !laneAccessOf(node)!.predicate)
-      return this.#loadInRange(node, active, slow);
+    if (group && this.#ranges!.has(group) && !laneAccessOf(node)!.predicate) return load(this.#lanes(active));
     let lanes: Lanes = [];
-    const bits = this.#bitsOf(active);
+    const bits = this.#bitsOf(this.#lanes(active));
     f.get(bits);
-    f.if(undefined, () => this.#withSpread(bits, () => (lanes = load())));
+    f.if(undefined, () => this.#withSpread(this.#lanes(active), () => (lanes = load())));
     f.free(bits);
     return lanes;
   }
 
-  #loadInRange(node: Node, active: Node, slow: BlockLabel): Lanes {
+  /** Lanes that are off in `active` look like one that is on, to what `emit` opens. */
+  #withSpread(active: Local, emit: () => void): void {
     const { f } = this.#environment.state;
-    const spread = (emit: () => void): void => {
-      const bits = this.#bitsOf(active);
-      this.#withSpread(bits, emit);
-      f.free(bits);
-    };
-    this.#memory!.openInRange(node, this.#lanes(active), spread, slow);
-    f.free(...this.#opening.splice(0));
-    return f.scoped(() => this.#memory!.loadAll(node));
-  }
-
-  /** Lanes that are not in `bits` look like one that is, to what `emit` opens. */
-  #withSpread(bits: Local, emit: () => void): void {
-    const { f } = this.#environment.state;
+    const bits = this.#bitsOf(active);
     this.#spread = laneSpread(f, bits);
+    f.free(bits);
     emit();
     f.free(this.#spread);
     this.#spread = undefined;
   }
 
   /** The lanes of a mask as bits, in a fresh local. */
-  #bitsOf(mask: Node): Local {
+  #bitsOf(mask: Local): Local {
     const { f } = this.#environment.state;
     const bits = f.local('i32');
-    f.get(this.#lanes(mask));
+    f.get(mask);
     f.op('i32x4.bitmask');
     f.set(bits);
     return bits;

@@ -24,6 +24,7 @@ import type { Hoisted } from './hoisted.ts';
 import { laneSpread, spreadLanes } from './lane-spread.ts';
 import type { EmittedValues, LinearAccesses } from './linear-accesses.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
+import type { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
 
 /** What the bodies of a loop use: values that do not change from chunk to chunk. */
@@ -35,6 +36,7 @@ export interface ChunkEnvironment {
   readonly hoisted: Hoisted;
   /** Accesses that have a short way. */
   readonly groups: ReadonlyMap<Node, AccessGroup>;
+  readonly ranges: PermittedRanges;
   /** Offset in the wave state of a row that lanes read from each other. */
   gatheredRow(offset: number): number;
 }
@@ -123,8 +125,10 @@ export class ChunkBody {
     if (isFast) {
       const argument = (node: Node): LaneArgument => this.#argument(node);
       const address = (node: Node): LaneArgument => this.#addressArgument(node);
-      const { state, hoisted, groups } = environment;
-      this.#memory = new FastMemory({ state, hoisted, groups, linear, argument, address });
+      const { state, hoisted, groups, ranges } = environment;
+      // Lanes that are off are known in the whole chunk.
+      const spread = (_: Local, emit: () => void): void => emit();
+      this.#memory = new FastMemory({ state, hoisted, groups, ranges, linear, argument, address, spread });
       if (atomic) this.#atomic = new FastAtomic(environment.state, atomic);
     }
   }
@@ -278,7 +282,8 @@ export class ChunkBody {
     const { f } = body.e;
     const uses = this.#uses(node);
     for (const arg of uses) this.#load(arg);
-    if (isAccess(node) && node !== this.#atomic?.node && body.slow) this.#memory!.open(node, body.place, body.slow);
+    if (isAccess(node) && node !== this.#atomic?.node && body.slow)
+      this.#memory!.open(node, body.place, body.slow, body.mask);
     f.free(...this.#opening.splice(0));
     if (node.leaf.kind === 'load' && this.#isFast && !isLeftOut(node)) {
       for (const dword of this.#dwords.get(node)!) if (dword) this.#unloaded.add(dword);

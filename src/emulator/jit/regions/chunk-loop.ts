@@ -15,6 +15,7 @@ import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.
 import { Hoisted } from './hoisted.ts';
 import { type EmittedValues, LinearAccesses } from './linear-accesses.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
+import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
 import type { UsualValues } from './usual.ts';
 
@@ -96,10 +97,13 @@ export class ChunkLoop {
     const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(f);
     hoisted.emit(this.#state, new Set(groups.values()));
+    const ranges = new PermittedRanges(this.#state);
+    ranges.emit(groups.values());
     const environment: ChunkEnvironment = {
       state: this.#state,
       hoisted,
       groups,
+      ranges,
       region: this.#region,
       scalar: this.#scalar,
       splat: (node) => this.#splats.get(node)!,

@@ -67,12 +67,14 @@ export interface FastMemoryEnvironment {
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   /** Accesses that were looked at before the chunk. */
   readonly linear: LinearAccesses | undefined;
-  /** Those that lanes make one by one, again and again. */
+  /** Of accesses that lanes make one by one. */
   readonly ranges?: PermittedRanges | undefined;
   /** Lanes and, for a uniform value, its scalar. */
   argument(node: Node): LaneArgument;
   /** The same of a part of an address or a predicate, with what an active lane has in those that are off. */
   address(node: Node): LaneArgument;
+  /** Runs `emit`, in which `address` knows which lanes are on: those of a mask, one at least. */
+  spread(active: Local, emit: () => void): void;
 }
 
 export class FastMemory {
@@ -241,9 +243,12 @@ export class FastMemory {
     );
   }
 
-  /** Checks the access and what its group has in common; comes before `load` or `store`. */
-  open(node: Node, place: ChunkPlace, slow: BlockLabel): void {
-    const { address, groups, linear, state } = this.environment;
+  /**
+   * Checks the access and what its group has in common; comes before `load` or `store`. `active`: the lanes
+   * that make it, where these are not all.
+   */
+  open(node: Node, place: ChunkPlace, slow: BlockLabel, active?: Local): void {
+    const { address, groups, linear, ranges, state } = this.environment;
     const { f } = state;
     const { predicate } = laneAccessOf(node)!;
     if (predicate) {
@@ -258,25 +263,26 @@ export class FastMemory {
     if (isLeftOut(node)) return;
     const group = groups.get(node)!;
     if (linear?.has(group) || this.#opened.has(group)) return;
-    const low = address(group.parts.low).lanes[0]!;
+    const low = (): Local => address(group.parts.low).lanes[0]!;
     const opened =
-      group.space === 'private' ? this.#openPrivate(group, low, place, slow) : this.#openLinear(group, low, slow);
+      group.space === 'private'
+        ? this.#openPrivate(group, low(), place, slow)
+        : active && ranges?.has(group)
+          ? this.#openInRange(group, active, slow)
+          : this.#openLinear(group, low(), slow);
     this.#opened.set(group, opened);
   }
 
   /**
-   * As `open`, of a load that the lanes of `active` make, in a group that has a range: what an address is
-   * held against costs less than to find out whether lanes are side by side. `spread` emits what makes lanes
-   * that are off look like another, for `address`.
+   * Where some lanes are off, the others are not side by side, and what an address is held against costs
+   * less than to find out whether all are the same. Lanes that are off access address 0.
    */
-  openInRange(node: Node, active: Local, spread: (emit: () => void) => void, slow: BlockLabel): void {
-    const { argument, groups, hoisted, state } = this.environment;
+  #openInRange(group: AccessGroup, active: Local, slow: BlockLabel): Opened {
+    const { argument, hoisted, ranges, state } = this.environment;
     const { f, spaces } = state;
-    const group = groups.get(node)!;
-    if (this.#opened.has(group)) return;
     const { low, high, floor } = group.parts;
     const lows = argument(low).lanes[0]!;
-    const conditions = [this.environment.ranges!.permitted(group, lows)];
+    const conditions = [ranges!.permitted(group, lows)];
     const highs = argument(high!);
     if (highs.scalar) {
       push(f, ne(highs.scalar, spaces.windowHi));
@@ -289,19 +295,17 @@ export class FastMemory {
     }
     const known = conditions.reduce((all, condition) => operation('v128.and', all, condition));
     push(f, operation('i32x4.bitmask', operation('v128.andnot', active, known)));
-    f.if(undefined, () => {
-      spread(() => this.#learn(group, slow));
-    });
+    f.if(undefined, () => this.environment.spread(active, () => this.#lookUp(group, slow)));
     const safe = f.local('v128');
     assign(f, safe, operation('v128.and', lows, active));
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     this.#setLanes(lanes, safe, false);
     f.free(safe);
-    this.#opened.set(group, { pattern: undefined, lanes });
+    return { pattern: undefined, lanes };
   }
 
-  /** Looks addresses up that are not in the group's range, which becomes that of the first one. */
-  #learn(group: AccessGroup, slow: BlockLabel): void {
+  /** Of lanes whose addresses are not in the group's range, which becomes that of the first one. */
+  #lookUp(group: AccessGroup, slow: BlockLabel): void {
     const { address, ranges, state } = this.environment;
     const { low: lowPart, high, floor } = group.parts;
     const low = address(lowPart).lanes[0]!;
@@ -406,12 +410,24 @@ export class FastMemory {
   }
 
   #openGather(opening: Opening): void {
-    const { group, low, pattern, lanes, slow } = opening;
+    const { group, low, pattern, lanes, floor, slow } = opening;
     if (group.alignmentBytes <= 4) this.#checks.refuseMisaligned(group, low, slow);
     const isLds = group.space === 'lds';
     assign(this.environment.state.f, pattern, GATHER);
     this.#setLanes(lanes, low, isLds);
-    if (!isLds && this.#checksAccesses) this.#checks.refuseGather(opening);
+    if (isLds || !this.#checksAccesses) return;
+    const { ranges, state } = this.environment;
+    if (!ranges?.has(group)) {
+      this.#checks.refuseGather(opening);
+      return;
+    }
+    const inRange = ranges.permitted(group, low);
+    const known = floor ? operation('v128.and', inRange, operation('i32x4.ge_u', low, floor.lanes[0]!)) : inRange;
+    push(state.f, ne(operation('i32x4.bitmask', known), 15));
+    state.f.if(undefined, () => {
+      this.#checks.refuseGather(opening);
+      ranges.learn(group, lanes[0]!);
+    });
   }
 
   /** `spanBytes`: from the first lane's address to the last one's. */

@@ -13,80 +13,103 @@ import {
   ne,
   operation,
   type Push,
+  push,
   select,
   shl,
   shrU,
   sub,
+  type Term,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
-import { GRANULE_SIZE_BYTES, MAY_READ, MAY_WRITE, PAGE_EXTENTS, PAGE_SIZE_BYTES } from '../../machine/layout.ts';
+import {
+  GRANULE_SIZE_BYTES,
+  MAY_READ,
+  MAY_WRITE,
+  PAGE_EXTENTS,
+  PAGE_SIZE_BYTES,
+  RANGE_COUNT,
+  RANGE_SIZE_BYTES,
+  WAVE_RANGES,
+} from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
 
 /**
- * Low words of addresses at which all accesses of the group are permitted: from `first` on, so many. Vectors
- * hold signed numbers, both less by 2^31, since those are compared with fewer instructions.
+ * A range is two vectors in the wave, the same in all lanes: low words of addresses at which all accesses of
+ * the group are permitted, from `first` on, so many. Both are signed numbers, less by 2^31 than what they
+ * stand for, since those are compared with fewer instructions. They are not in locals because the ways that
+ * learn something are many and rarely taken: engines would move them about where those come together.
  */
-interface Range {
-  readonly first: Local;
-  readonly count: Local;
-}
+const FIRST = 0;
+const COUNT = 16;
 
 const SIGN = -0x80000000;
 const PAGE_LOG2 = Math.log2(PAGE_SIZE_BYTES);
 
 export class PermittedRanges {
   readonly #state: FunctionState;
-  readonly #ranges = new Map<AccessGroup, Range>();
+  /** Where they are in the wave. */
+  readonly #places = new Map<AccessGroup, number>();
 
   constructor(state: FunctionState) {
     this.#state = state;
   }
 
-  /** Emits what comes before the code: nothing is known of these groups. */
+  /** Emits what comes before the code: nothing is known. Some groups get no range. */
   emit(groups: Iterable<AccessGroup>): void {
-    const { f } = this.#state;
-    for (const group of groups) {
-      if (this.#ranges.has(group)) continue;
-      const range = { first: f.local('v128'), count: f.local('v128') };
-      this.#ranges.set(group, range);
-      assign(f, range.first, operation('i32x4.splat', SIGN));
-      assign(f, range.count, operation('i32x4.splat', SIGN));
+    const { f, wave, context } = this.#state;
+    const hasAny = ({ space }: AccessGroup): boolean => space === 'global' || space === 'flat';
+    const places = [...new Set(groups)].filter(hasAny).slice(0, RANGE_COUNT);
+    if (places.length === 0 || !context.checksAccesses) return;
+    const none = f.local('v128');
+    assign(f, none, operation('i32x4.splat', SIGN));
+    for (const [i, group] of places.entries()) {
+      const place = WAVE_RANGES + i * RANGE_SIZE_BYTES;
+      this.#places.set(group, place);
+      f.get(wave);
+      f.get(none);
+      f.store('v128.store', place + COUNT);
     }
+    f.free(none);
   }
 
   has(group: AccessGroup): boolean {
-    return this.#ranges.has(group);
+    return this.#places.has(group);
   }
 
   /** In which lanes an address is in the range, if the high word is that of device memory. */
   permitted(group: AccessGroup, low: Local): Push {
-    const { first, count } = this.#ranges.get(group)!;
-    return operation('i32x4.gt_s', count, operation('i32x4.sub', low, first));
+    const [first, count] = [FIRST, COUNT].map((part) => this.#part(group, part));
+    return operation('i32x4.gt_s', count!, operation('i32x4.sub', low, first!));
+  }
+
+  #part(group: AccessGroup, part: number): Push {
+    return loadFrom('v128.load', this.#state.wave, this.#places.get(group)! + part);
+  }
+
+  #setPart(group: AccessGroup, part: number, value: Term): void {
+    const { f, wave } = this.#state;
+    f.get(wave);
+    push(f, operation('i32x4.splat', value));
+    f.store('v128.store', this.#places.get(group)! + part);
   }
 
   /** Makes the allocation around a permitted address the range. */
   learn(group: AccessGroup, address: Local): void {
     const { f } = this.#state;
-    const { first, count } = this.#ranges.get(group)!;
     const [pair, extent, places] = [f.local('i64'), f.local('i32'), f.local('i64')];
     assign(f, pair, loadFrom('i64.load', shl(shrU(address, PAGE_LOG2), 3), PAGE_EXTENTS));
     assign(f, extent, operation('i32.wrap_i64', operation('i64.shr_u', pair, 32n)));
     const start = operation('i32.wrap_i64', pair);
-    assign(f, first, operation('i32x4.splat', sub(start, (group.min + SIGN) | 0)));
+    this.#setPart(group, FIRST, sub(start, (group.min + SIGN) | 0));
     // All that is accessed behind the first byte must be there, too.
     const behind = BigInt(group.max - group.min - 1);
     const sizeBytes = zext64(and(extent, -GRANULE_SIZE_BYTES));
     assign(f, places, operation('i64.sub', sizeBytes, behind));
     const isRange = and(operation('i64.gt_s', places, 0n), ne(and(extent, group.writes ? MAY_WRITE : MAY_READ), 0));
     const number = select(operation('i32.wrap_i64', places), 0, isRange);
-    assign(f, count, operation('i32x4.splat', sub(number, SIGN)));
+    this.#setPart(group, COUNT, sub(number, SIGN));
     f.free(pair, extent, places);
-  }
-
-  release(): void {
-    for (const { first, count } of this.#ranges.values()) this.#state.f.free(first, count);
-    this.#ranges.clear();
   }
 }
