@@ -18,7 +18,7 @@ import {
 import type { KernelDescriptor } from '../../codeobject/kernel-descriptor.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
-import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
+import { assembledWords } from '../layout/assembled-words.ts';
 import type { CodeItem, SymbolPlace } from '../layout/code-item.ts';
 import { layoutCodeFor } from '../layout/layout-code.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
@@ -232,8 +232,7 @@ class Writer {
   }
 
   #text(text: string, waveSize = this.#target.waveSizes[0]!): void {
-    const { words } = assembleInstruction(text, { target: this.#target, waveSize });
-    this.items.push({ kind: 'instruction', words });
+    this.items.push({ kind: 'instruction', words: assembledWords(text, { target: this.#target, waveSize }) });
   }
 }
 

@@ -49,9 +49,11 @@ export interface NewCodeOf {
   readonly origin: number;
 }
 
-/** The literals that a payload has at one point and not elsewhere; asked for when the code gets its bytes. */
-export interface PointNumbers {
+/** What a payload has at one point and not elsewhere; asked for when the code gets its bytes. */
+export interface PointValues {
   readonly literals: readonly number[];
+  /** The symbol that literals name which name none. */
+  readonly symbol?: string;
 }
 
 /** Whose an item is, for the map between new and old addresses. */
@@ -93,7 +95,7 @@ export type CodeItem =
    */
   | ({ readonly kind: 'branch'; readonly words: readonly number[]; readonly target: Label | number } & Owned)
   /** Code that serves `point`. */
-  | { readonly kind: 'payload'; readonly code: PayloadCode; readonly hook: PointNumbers; readonly point: number }
+  | { readonly kind: 'payload'; readonly code: PayloadCode; readonly hook: PointValues; readonly point: number }
   /** The next item stands at a multiple of `sizeBytes`; what is skipped is filled with s_nop. */
   | { readonly kind: 'align'; readonly sizeBytes: number };
 

@@ -107,7 +107,8 @@ class Emitter {
       const { at, literal } = fixups[i]!;
       if ('pointLiteral' in literal) this.#view.setUint32(start - this.#start + at, numberOf(literal, numbers), true);
       else {
-        const { half, symbol, addend } = literal;
+        const { half, symbol = hook.symbol, addend } = literal;
+        assert(symbol !== undefined, 'the point has the symbol of the payload');
         this.#relocations.push({ address: start + at, half, symbol, addend: numberOf(addend, numbers) });
       }
     }

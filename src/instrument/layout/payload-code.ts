@@ -13,7 +13,8 @@ export interface PayloadLabel {
 /** A literal whose value is known when the code is loaded: half of the address of a symbol and more. */
 export interface SymbolHalf {
   readonly half: Half;
-  readonly symbol: string;
+  /** Undefined: that of the point. */
+  readonly symbol: string | undefined;
   /** Bytes from the symbol on; those of a point literal differ from point to point. */
   readonly addend: number | PointLiteral;
 }

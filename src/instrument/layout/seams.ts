@@ -11,8 +11,8 @@ import type { Effects } from '../../ir/effects.ts';
 import type { Hazard } from '../../isa/amdgpu/effects/hazard.ts';
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
-import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import { HazardState, hazardsMetBy, type MissingWait } from '../../lift/hazards.ts';
+import { assembledWords } from './assembled-words.ts';
 import type { CallWays, FunctionEnd } from './call-ways.ts';
 import { becomesCode, type CodeItem, endsFlow, type InstructionItem, isGlued, isPayload } from './code-item.ts';
 import { PayloadCode, type PayloadItem, type PayloadLabel } from './payload-code.ts';
@@ -279,9 +279,7 @@ class Seams {
 
   #curesOf(missing: readonly MissingWait[], states: number, waveSize: 32 | 64): readonly (readonly number[])[] {
     const others = new Set(missing.filter((each) => statesOf(each) === 0).map(cureOf));
-    return [...nops(states), ...others].map(
-      (text) => assembleInstruction(text, { target: this.#target, waveSize }).words,
-    );
+    return [...nops(states), ...others].map((text) => assembledWords(text, { target: this.#target, waveSize }));
   }
 }
 

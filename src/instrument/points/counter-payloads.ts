@@ -21,7 +21,6 @@ export interface LaneRow {
 }
 
 export interface CountersToFlush {
-  readonly symbol: string;
   readonly rows: readonly LaneRow[];
   readonly vectors: readonly LaneCounter[];
 }
@@ -36,6 +35,7 @@ export interface LaneCounter {
 /** What counts at points of one code object; where the same counts in the same registers, it has one code. */
 export class CounterHooks {
   readonly #known = new Map<string, PointHook>();
+  readonly #flushes = new Map<string, PointHook['codes']>();
 
   /** Sets a counter that is 0 and is come by once, or adds to one of 64 bits. */
   scalar({ first, dwords }: ScalarCounter, amount: Amount): PointHook {
@@ -88,6 +88,20 @@ export class CounterHooks {
     });
   }
 
+  /**
+   * Adds all counters to the variable `symbol`. Nothing needs EXEC or vector registers any more where it
+   * runs. Waves that have counted in the same registers have one code.
+   */
+  flush(counters: CountersToFlush, symbol: string): PointHook {
+    const key = keyOf(counters);
+    let codes = this.#flushes.get(key);
+    if (!codes) {
+      codes = [(context) => [flush(new PayloadBuilder(context), counters)]];
+      this.#flushes.set(key, codes);
+    }
+    return { codes, literals: [], symbol, isRequired: true };
+  }
+
   #changing(key: string, ranges: readonly PhysicalRange[], emit: (b: PayloadBuilder) => void): PointHook {
     let hook = this.#known.get(key);
     if (!hook) {
@@ -126,18 +140,19 @@ function countAgain(b: PayloadBuilder, amount: Amount, first: number): void {
   b.emit`s_addc_u32 ${upper}, ${upper}, 0`;
 }
 
-/** Nothing needs EXEC or vector registers any more where it runs. */
-export function flushHook(counters: () => CountersToFlush): PointHook {
-  const codes = [
-    (...[context]: Parameters<PointHook['codes'][number]>) => [flush(new PayloadBuilder(context), counters())],
-  ];
-  return { codes, literals: [], isRequired: true };
+function keyOf({ rows, vectors }: CountersToFlush): string {
+  const slotText = (slot: LaneRow['slots'][number]): string =>
+    slot === 'lane' ? slot : `${slot.first} ${slot.dwords}`;
+  const inRows = rows.map(({ first, slots }) => `${first}: ${slots.map(slotText).join()}`);
+  return `${inRows.join('; ')} | ${vectors.map(({ first, isPaired }) => `${first} ${isPaired}`).join()}`;
 }
 
 /** Offsets in instructions that all targets have. */
 const MOST_OFFSET_BYTES = 2047;
 
-function flush(b: PayloadBuilder, { symbol, rows, vectors }: CountersToFlush): Payload {
+/** The symbol of the variable is that of the point. */
+function flush(b: PayloadBuilder, { rows, vectors }: CountersToFlush): Payload {
+  const symbol = undefined;
   const address = b.scalar(2);
   let base = 0;
   const setBase = (addend: number): void => {

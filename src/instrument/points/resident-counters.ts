@@ -8,7 +8,7 @@ import type { HookMeaning, PointHook } from '../tool/hook.ts';
 import type { PairedCounter, ResidentCounter, Residents } from '../tool/residents.ts';
 import type { ToolFunction } from '../tool/tool-function.ts';
 import { COUNTER_BYTES, type Counters, readCounters, type VariableMemory } from '../tool/variables.ts';
-import { type CounterHooks, flushHook, type LaneCounter, type LaneRow } from './counter-payloads.ts';
+import type { CounterHooks, LaneCounter, LaneRow } from './counter-payloads.ts';
 import type { CounterRegisters } from './register-share.ts';
 
 /** Those of kernels that share functions. */
@@ -43,10 +43,10 @@ export class ResidentCounters implements Residents {
     return { ...this.#place, kind: 'counters', length, sizeBytes, alignmentBytes: COUNTER_BYTES };
   }
 
-  /** For where waves end. */
-  readonly flushHook: PointHook = flushHook(() => ({
-    ...{ symbol: this.#place.symbol, rows: this.#rows, vectors: this.#vectors },
-  }));
+  /** For where waves end; asked for when all counters are there. */
+  flushHook(): PointHook {
+    return this.#hooks.flush({ rows: this.#rows, vectors: this.#vectors }, this.#place.symbol);
+  }
 
   counter(amount: Amount, isOnce: boolean): ResidentCounter | undefined {
     this.#scratch ??= this.#registers.takeScratch(2);

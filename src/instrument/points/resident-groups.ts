@@ -4,6 +4,7 @@
  */
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import type { PointHook } from '../tool/hook.ts';
 import type { Insertions } from '../tool/insertions.ts';
 import { endOf, lastOf, type ToolFunction } from '../tool/tool-function.ts';
 import type { Counters } from '../tool/variables.ts';
@@ -107,14 +108,21 @@ export class ResidentGroups {
 
   /** Inserts what adds the counters to memory, behind all that counts. */
   flushIn(functions: readonly ToolFunction[], insertions: Insertions): void {
-    const used = this.#used;
+    const byKernel = new Map<KernelRegisters | undefined, PointHook[]>();
+    for (const { kernels, counters } of this.#used) {
+      const hook = counters.flushHook();
+      for (const kernel of kernels) {
+        const hooks = byKernel.get(kernel) ?? [];
+        hooks.push(hook);
+        byKernel.set(kernel, hooks);
+      }
+    }
     for (const { lifted, blocks } of functions) {
       const ends = blocks.filter((block) => lastOf(block).step.control === 'end');
       if (ends.length === 0) continue;
       const [kernel] = this.#plans.kernelsOf(lifted);
-      for (const { kernels, counters } of kernel ? used : []) {
-        if (!kernels.has(kernel!)) continue;
-        for (const block of ends) insertions.insert('before', endOf(block).address, counters.flushHook);
+      for (const hook of byKernel.get(kernel) ?? []) {
+        for (const block of ends) insertions.insert('before', endOf(block).address, hook);
       }
     }
   }

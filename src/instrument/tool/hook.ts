@@ -27,6 +27,8 @@ export interface PointHook {
   readonly codes: readonly HookCode[];
   /** In what points with the same code differ: the numbers that it names as `pointLiteral`. */
   readonly literals: readonly number[];
+  /** The symbol that literals of its code name which name none: another thing in which points differ. */
+  readonly symbol?: string;
   /** Whether results are wrong, and not only smaller, where the point is refused. */
   readonly isRequired?: boolean;
   /** Whether what it counts stays in registers that are its own (`ResidentCounter`). */
