@@ -46,11 +46,16 @@ export class GprIndexStates {
   }
 
   before(step: AmdgpuStep): GprIndexing {
-    return this.#before.size === 0 ? 'off' : named(this.#stateBefore(step));
+    return this.isUnused ? 'off' : named(this.#stateBefore(step));
   }
 
   after(step: AmdgpuStep): GprIndexing {
-    return this.#before.size === 0 ? 'off' : named(after(this.#stateBefore(step), step));
+    return this.isUnused ? 'off' : named(after(this.#stateBefore(step), step));
+  }
+
+  /** Whether it stays off everywhere, as nothing switches it. */
+  get isUnused(): boolean {
+    return this.#before.size === 0;
   }
 
   /** Where it may be on. */

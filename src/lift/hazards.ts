@@ -106,6 +106,9 @@ export class HazardState {
   readonly #pending: readonly Pending[];
   readonly #walk: Walk;
   readonly #transitions = new Map<AmdgpuStep, Transition>();
+  /** The step that was asked about last: what comes of it is asked for behind what is missing. */
+  #lastStep: AmdgpuStep | undefined;
+  #lastTransition: Transition | undefined;
 
   private constructor(pending: readonly Pending[], walk: Walk) {
     this.#pending = pending;
@@ -162,11 +165,14 @@ export class HazardState {
   }
 
   #through(step: AmdgpuStep): Transition {
+    if (this.#lastStep === step) return this.#lastTransition!;
     let transition = this.#transitions.get(step);
     if (!transition) {
       transition = { missing: this.#missing(step), after: this.#behind(step, 0) };
       this.#transitions.set(step, transition);
     }
+    this.#lastStep = step;
+    this.#lastTransition = transition;
     return transition;
   }
 

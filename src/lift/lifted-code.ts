@@ -123,6 +123,7 @@ class Lift {
   readonly #functions = new Map<number, LiftedFunction>();
   readonly #all: LiftedFunction[] = [];
   #blocks: readonly LiftedBlock[] = [];
+  #isIndexingUsed = false;
   /** By dword from the first code on: one more than the number of the function in `#all`. */
   readonly #owners: Uint32Array;
   readonly #firstCode: number;
@@ -216,7 +217,9 @@ class Lift {
       this.#discovery.endAt(ending);
       blocks = this.#allBlocks();
     }
-    const { indexed } = new GprIndexStates(blocks, () => blockGraph(blocks, blocks.filter(isStart)));
+    const indexing = new GprIndexStates(blocks, () => blockGraph(blocks, blocks.filter(isStart)));
+    this.#isIndexingUsed = !indexing.isUnused;
+    const { indexed } = indexing;
     if (indexed.length > 0) {
       this.#discovery.readIndexed(indexed);
       blocks = this.#allBlocks();
@@ -279,7 +282,8 @@ class Lift {
   #add(entry: number, waveSize: 32 | 64, isExposed: boolean, blocks: LiftedFunction['blocks']): void {
     const kernels = this.#kernels.get(entry) ?? [];
     const name = kernels[0]?.entryAddress === BigInt(entry) ? kernels[0].name : this.#names.of(entry);
-    const lifted = new LiftedFunction({ name, entry, waveSize, kernels, blocks, isExposed });
+    const isIndexingUsed = this.#isIndexingUsed;
+    const lifted = new LiftedFunction({ name, entry, waveSize, kernels, blocks, isExposed, isIndexingUsed });
     this.#functions.set(entry, lifted);
     this.#all.push(lifted);
     for (const { instructions } of blocks) {

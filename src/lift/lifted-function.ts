@@ -17,6 +17,7 @@ import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import { isOnlyCalled, type MadeAddress } from './address-uses.ts';
 import { liveBehindReturns } from './calling-convention.ts';
 import type { TargetSource } from './discovery.ts';
+import { GprIndexStates } from './gpr-index-mode.ts';
 import { type InFlight, InFlightAnalysis } from './in-flight.ts';
 
 export type LiftedBlock = BasicBlock<AmdgpuStep>;
@@ -29,6 +30,8 @@ export interface FunctionParts {
   readonly kernels: readonly Kernel[];
   readonly blocks: readonly LiftedBlock[];
   readonly isExposed: boolean;
+  /** Whether any code of the code object switches MODE.gpr_idx_en. */
+  readonly isIndexingUsed: boolean;
 }
 
 /** A step that goes elsewhere: a call, a jump through a register, a branch into another function. */
@@ -114,9 +117,11 @@ export class LiftedFunction {
   #maskChanged: readonly boolean[] | undefined;
   #inFlight: InFlightAnalysis | undefined;
   readonly #places: InstructionPlaces<AmdgpuStep>;
+  readonly #isIndexingUsed: boolean;
+  #gprIndexing: GprIndexStates | undefined;
   #siteOf: ReadonlyMap<AmdgpuStep, TransferSite> | undefined;
 
-  constructor({ name, entry, waveSize, kernels, blocks, isExposed }: FunctionParts) {
+  constructor({ name, entry, waveSize, kernels, blocks, isExposed, isIndexingUsed }: FunctionParts) {
     this.name = name;
     this.entry = entry;
     this.waveSize = waveSize;
@@ -124,6 +129,7 @@ export class LiftedFunction {
     this.blocks = blocks;
     this.#places = new InstructionPlaces(blocks);
     this.isExposed = isExposed;
+    this.#isIndexingUsed = isIndexingUsed;
   }
 
   /** Behind the instruction with the highest address. */
@@ -214,6 +220,12 @@ export class LiftedFunction {
     });
     const places = this.#find(step);
     return this.#inFlight.before(places.block!, places.index);
+  }
+
+  /** Where MODE.gpr_idx_en is set. */
+  get gprIndexing(): GprIndexStates {
+    this.#gprIndexing ??= new GprIndexStates(this.#isIndexingUsed ? this.blocks : [], () => this.graph);
+    return this.#gprIndexing;
   }
 
   /** With the function itself. */

@@ -32,15 +32,23 @@ interface PlacedCode {
 interface FunctionPoints {
   readonly lifted: LiftedFunction;
   readonly states: PointStates;
-  readonly payloads: Map<HookCode, readonly Payload[]>;
-  /** What hooks read that is not kept for the whole kernel. */
-  readonly reads: Map<HookCode, readonly PhysicalRange[]>;
-  readonly allocators: Map<HookCode, Allocator>;
+  readonly codes: Map<HookCode, CodeInFunction>;
+  /** The one that was asked for last: points in a row mostly have the same. */
+  last: CodeInFunction | undefined;
   readonly needs: KernelNeeds;
   /** Code of hooks that reads nothing which is not kept. */
   readonly readsNothing: Set<PointHook['codes']>;
   /** The one whose needs were looked at last. */
   allocation: PayloadAllocation | undefined;
+}
+
+/** Code of hooks as it runs in one function. */
+interface CodeInFunction {
+  readonly code: HookCode;
+  readonly payloads: readonly Payload[];
+  /** What it reads that is not kept for the whole kernel. */
+  reads: readonly PhysicalRange[] | undefined;
+  allocator: Allocator | undefined;
 }
 
 interface KernelNeeds {
@@ -118,37 +126,38 @@ export class PointPayloads {
 
   /** Registers with a number of their own that the payloads of a hook read and do not put back. */
   #readsOf(points: FunctionPoints, code: HookCode, step: AmdgpuStep): readonly PhysicalRange[] {
-    let reads = points.reads.get(code);
-    if (!reads) {
-      const read = this.#payloadsOf(points, code, step).flatMap(({ items, changes }) => {
+    const own = this.#codeIn(points, code, step);
+    if (!own.reads) {
+      const read = own.payloads.flatMap(({ items, changes }) => {
         const isChanged = ({ file, first }: PhysicalRange): boolean =>
           changes.some((each) => each.file === file && each.first <= first && first < each.first + each.dwords);
         return items
           .flatMap((item) => (item.kind === 'instruction' ? payloadEffects(item).readsPhysical : []))
           .filter((range) => !(range.file === 'scalar' && range.first >= SGPR_VCC_LO) && !isChanged(range));
       });
-      reads = this.#notKept(points, read);
-      points.reads.set(code, reads);
+      own.reads = this.#notKept(points, read);
     }
-    return reads;
+    return own.reads;
   }
 
   /** What becomes of the instruction at an address; undefined where it stays alone. */
   editOf(address: number): StepEdit | undefined {
     const step = this.#lifted.stepAt(address);
     if (!step) return undefined;
+    let points: FunctionPoints | undefined;
     let edit: { -readonly [K in keyof StepEdit]: StepEdit[K] } | undefined;
     for (let i = 0; i < SIDES.length; i++) {
       const side = SIDES[i]!;
       const hooks = this.#insertions.take(side, address);
       if (!hooks) continue;
+      points ??= this.#pointsOf(step);
       const items =
-        'length' in hooks ? hooks.flatMap((hook) => this.#served(step, side, hook)) : this.#served(step, side, hooks);
+        'length' in hooks ? this.#allServed(points, step, side, hooks) : this.#served(points, step, side, hooks);
       edit ??= { entry: undefined, before: undefined, after: undefined, taken: undefined, instead: undefined };
       if (items.length > 0) edit[side] = items;
     }
     const replacement = this.#insertions.takeReplacement(address);
-    const instead = replacement && this.#instead(step, replacement);
+    const instead = replacement && this.#instead(points ?? this.#pointsOf(step), step, replacement);
     return instead ? { ...edit, instead } : edit;
   }
 
@@ -233,42 +242,48 @@ export class PointPayloads {
   }
 
   /** What stands in place of an instruction; undefined where it stays. */
-  #instead(step: AmdgpuStep, replacement: Replacement): readonly CodeItem[] | undefined {
-    const why = whyItStays(step, this.#pointsOf(step).lifted.liveAfter(step).active);
+  #instead(points: FunctionPoints, step: AmdgpuStep, replacement: Replacement): readonly CodeItem[] | undefined {
+    const why = whyItStays(step, points.lifted.liveAfter(step).active);
     if (why !== undefined) {
       this.#count.refuse(why);
       return undefined;
     }
-    return replacement.kind === 'removed' ? [] : this.#tryToServe(step, 'before', replacement.hook);
+    return replacement.kind === 'removed' ? [] : this.#tryToServe(points, step, 'before', replacement.hook);
+  }
+
+  #allServed(points: FunctionPoints, step: AmdgpuStep, side: Side, hooks: readonly PointHook[]): readonly CodeItem[] {
+    return hooks.flatMap((hook) => this.#served(points, step, side, hook));
   }
 
   /** Nothing where it is refused. */
-  #served(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
-    return this.#tryToServe(step, side, hook) ?? [];
+  #served(points: FunctionPoints, step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
+    return this.#tryToServe(points, step, side, hook) ?? NO_ITEMS;
   }
 
   /** Undefined where it is refused. */
-  #tryToServe(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
-    const items = this.#itemsOf(step, side, hook);
-    if (!items && hook.isRequired) this.lacking.add(this.#pointsOf(step).lifted.entry);
+  #tryToServe(points: FunctionPoints, step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
+    const items = this.#itemsOf(points, step, side, hook);
+    if (!items && hook.isRequired) this.lacking.add(points.lifted.entry);
     return items;
   }
 
-  #itemsOf(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
+  #itemsOf(points: FunctionPoints, step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
     if (hook.refusal !== undefined) {
       this.#count.refuse(`the hook ${hook.refusal}`);
       return undefined;
     }
-    const points = this.#pointsOf(step);
     const state = points.states.at(step, side);
     if (typeof state === 'string') {
       this.#count.refuse(state);
       return undefined;
     }
     let allocation: PayloadAllocation | Refusal = { kind: 'refusal', reason: 'the hook has no code' };
-    let choice = 0;
-    for (; choice < hook.codes.length && allocation.kind === 'refusal'; choice++) {
-      allocation = this.#allocator(points, hook.codes[choice]!, step).allocate(state);
+    let own: CodeInFunction | undefined;
+    const { codes } = hook;
+    for (let i = 0; i < codes.length && allocation.kind === 'refusal'; i++) {
+      own = this.#codeIn(points, codes[i]!, step);
+      own.allocator ??= this.#allocatorOf(own.payloads, this.plans.planOf(points.lifted));
+      allocation = own.allocator.allocate(state);
     }
     if (allocation.kind === 'refusal') {
       this.cramped.add(points.lifted);
@@ -279,23 +294,13 @@ export class PointPayloads {
       raise(points.needs, allocation.needs);
       points.allocation = allocation;
     }
-    const { envelope } = this.#payloadsOf(points, hook.codes[choice - 1]!, step)[allocation.choice]!;
+    const { envelope } = own!.payloads[allocation.choice]!;
     const found = classOf(allocation);
     const by = envelope ? 'envelope' : hook.isResident && found === 'dead' ? 'resident' : found;
     this.#count.serve(by, allocation.counts);
     // Without code the point is none for the layout: what S_CLAUSE and S_DELAY_ALU say stays true.
-    if (allocation.code.bytes.length === 0) return [];
+    if (allocation.code.bytes.length === 0) return NO_ITEMS;
     return [{ kind: 'payload', code: allocation.code, hook, point: step.offset }];
-  }
-
-  #allocator(points: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {
-    const { lifted, allocators } = points;
-    let allocator = allocators.get(code);
-    if (!allocator) {
-      allocator = this.#allocatorOf(this.#payloadsOf(points, code, step), this.plans.planOf(lifted));
-      allocators.set(code, allocator);
-    }
-    return allocator;
   }
 
   #allocatorOf(payloads: readonly Payload[], plan: RegisterPlan): Allocator {
@@ -306,14 +311,18 @@ export class PointPayloads {
     return allocator;
   }
 
-  #payloadsOf({ lifted, payloads }: FunctionPoints, code: HookCode, step: AmdgpuStep): readonly Payload[] {
-    let found = payloads.get(code);
-    if (!found) {
+  #codeIn(points: FunctionPoints, code: HookCode, step: AmdgpuStep): CodeInFunction {
+    if (points.last?.code === code) return points.last;
+    const { lifted, codes } = points;
+    let own = codes.get(code);
+    if (!own) {
       const { target, waveSize } = step.instruction;
-      found = this.#payloads.of(code, { target, waveSize }, this.plans.persistentOf(lifted)?.place);
-      payloads.set(code, found);
+      const payloads = this.#payloads.of(code, { target, waveSize }, this.plans.persistentOf(lifted)?.place);
+      own = { code, payloads, reads: undefined, allocator: undefined };
+      codes.set(code, own);
     }
-    return found;
+    points.last = own;
+    return own;
   }
 
   #pointsOf(step: AmdgpuStep): FunctionPoints {
@@ -329,9 +338,8 @@ export class PointPayloads {
       points = {
         lifted,
         states: new PointStates(lifted),
-        payloads: new Map(),
-        reads: new Map(),
-        allocators: new Map(),
+        codes: new Map(),
+        last: undefined,
         needs: { scalar: 0, vector: 0, accumulator: 0 },
         readsNothing: new Set(),
         allocation: undefined,
@@ -341,6 +349,8 @@ export class PointPayloads {
     return points;
   }
 }
+
+const NO_ITEMS: readonly CodeItem[] = [];
 
 /** Each number becomes at least what is needed. */
 function raise(numbers: KernelNeeds, needed: Readonly<KernelNeeds>): void {

@@ -4,7 +4,6 @@ import { REGISTER_WORDS, stateNumber } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { followingOffset } from '../../ir/step.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
-import { GprIndexStates } from '../../lift/gpr-index-mode.ts';
 import { InFlight } from '../../lift/in-flight.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { hasCounter } from '../machine/payload-waits.ts';
@@ -18,7 +17,6 @@ const NO_COUNTERS: PointState['unknownInFlight'] = new Set();
 /** The places of one function. Questions in the order of addresses cost least. */
 export class PointStates {
   readonly #function: LiftedFunction;
-  readonly #indexing: GprIndexStates;
   /** The answer to the last question. */
   readonly #state: { -readonly [K in keyof PointState]: PointState[K] } = {
     ...{ live: NOTHING_LIVE, isSccLive: false, gprIndexing: false },
@@ -29,13 +27,13 @@ export class PointStates {
 
   constructor(lifted: LiftedFunction) {
     this.#function = lifted;
-    this.#indexing = new GprIndexStates(lifted.blocks, () => lifted.graph);
   }
 
   /** The state, which holds until the next question, or why nothing can stand there. */
   at(step: AmdgpuStep, side: Side): PointState | string {
     const isBefore = side === 'before' || side === 'entry';
-    const indexing = isBefore ? this.#indexing.before(step) : this.#indexing.after(step);
+    const { gprIndexing } = this.#function;
+    const indexing = isBefore ? gprIndexing.before(step) : gprIndexing.after(step);
     if (indexing === 'unknown') return 'it is not known whether M0 completes the numbers of registers';
     const live = this.#function.readLive(step, isBefore ? 'before' : 'after');
     const inFlight = this.#inFlightAt(step, side);
