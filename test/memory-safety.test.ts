@@ -17,6 +17,7 @@ import {
   PAGE_SIZE_BYTES,
   RECORD_PC,
   STATE_OFFSETS,
+  UNUSED_BYTES,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_EXIT,
@@ -105,7 +106,7 @@ class World {
       return { start: end, end: end + PAGE_SIZE_BYTES };
     };
     this.forbidden = [
-      { start: 0, end: DEVICE_START },
+      { start: UNUSED_BYTES, end: DEVICE_START },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.private },
       { start: this.private + privateSize, end: this.private + privateSize + GUARD },

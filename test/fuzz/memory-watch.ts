@@ -17,6 +17,7 @@ import {
   PAGE_SIZE_BYTES,
   STATE_START,
   THREADS_RUN,
+  UNUSED_BYTES,
   VALIDITY_MAP,
 } from '../../src/emulator/machine/layout.ts';
 import { EmulatorMemory, type RegionOptions } from '../../src/emulator/machine/memory.ts';
@@ -106,7 +107,7 @@ export interface Span {
 
 /**
  * What is looked at of each memory: as much as the oracles use. The validity map and the extents of
- * allocations have a check of their own.
+ * allocations have a check of their own; lanes that are off store in UNUSED_BYTES.
  */
 const DEVICE_END = DEVICE_START + 2 ** 21;
 const STATE_AREAS: readonly Span[] = [
@@ -134,7 +135,10 @@ export class MemoryWatch {
     const area = (of: Area['memory'], { start, end }: Span): Area => {
       return { memory: of, start, end, last: Buffer.alloc(end - start) };
     };
-    this.#areas = [area(memory, { start: 0, end: DEVICE_END }), ...STATE_AREAS.map((span) => area(memory.state, span))];
+    this.#areas = [
+      area(memory, { start: UNUSED_BYTES, end: DEVICE_END }),
+      ...STATE_AREAS.map((span) => area(memory.state, span)),
+    ];
   }
 
   static of(device: Device): MemoryWatch {

@@ -18,6 +18,7 @@ import {
   PAGE_SIZE_BYTES,
   RECORD_PC,
   RECORD_SIZE_BYTES,
+  UNUSED_BYTES,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_COMPILED,
@@ -140,7 +141,7 @@ export class WaveMachine implements Disposable {
       end: start + VALID_SIZE + PAGE_SIZE_BYTES - 128,
     });
     this.#guards = [
-      { start: 1024, end: DEVICE_START },
+      { start: UNUSED_BYTES, end: DEVICE_START },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.scratch },
       { start: this.scratch + privateSize, end: this.scratch + privateSize + GUARD },

@@ -34,6 +34,8 @@ export const LDS_SLACK_BYTES = 12;
  * end there.
  */
 export const DEVICE_START = 0x10000;
+/** So many bytes of it, from address 0 on, compiled code reads and writes for lanes that are off. */
+export const UNUSED_BYTES = 1024;
 
 // State memory.
 

@@ -4,13 +4,28 @@
  * constants. What is not permitted or not plain goes to the slow body, which finds the lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import { and, assign, eq, eqz, geU, laneOf, ltU, ne, operation, or, push, sum } from '../../../wasm/expression.ts';
+import {
+  and,
+  assign,
+  eq,
+  eqz,
+  geU,
+  laneOf,
+  ltU,
+  ne,
+  operation,
+  or,
+  type Push,
+  push,
+  shrU,
+  sum,
+} from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { privateDword } from '../../lowering/private-address.ts';
-import { DEVICE_MEMORY, HOLE_BYTES } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, HOLE_BYTES, PAGE_SIZE_BYTES, UNUSED_BYTES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import {
   type AccessGroup,
@@ -33,6 +48,10 @@ import type { Node } from './node.ts';
 import type { PermittedRanges } from './permitted-ranges.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
+/** So far from address 0, at most, lanes store that are off, and so far accesses may reach from there. */
+const UNUSED_PLACES_BYTES = UNUSED_BYTES / 2;
+const CACHE_LINE_BYTES = 64;
+
 /** Dwords that are loaded together, at most: each takes a register until it is used. */
 const MAX_TOGETHER = 4;
 
@@ -52,6 +71,8 @@ interface Opened {
    * Linear addresses of the lanes, without the accesses' offsets; one only where the pattern needs no more.
    */
   readonly lanes: readonly Local[];
+  /** Whether lanes that are off may access theirs: nothing is there. */
+  readonly areLanesSafe?: boolean;
 }
 
 /** Addresses that are being looked at. */
@@ -209,7 +230,7 @@ export class FastMemory {
         f.store('v128.store', offset, DEVICE_MEMORY);
         return;
       }
-      storeLanes(f, opened.lanes, { offset, data, sizeBytes }, nibble);
+      storeLanes(f, opened.lanes, { offset, data, sizeBytes }, opened.areLanesSafe ? undefined : nibble);
     };
     this.#byPattern(opened, group, sizeBytes, each);
   }
@@ -275,7 +296,7 @@ export class FastMemory {
 
   /**
    * Where some lanes are off, the others are not side by side, and what an address is held against costs
-   * less than to find out whether all are the same. Lanes that are off access address 0.
+   * less than to find out whether all are the same. Lanes that are off access what no program can reach.
    */
   #openInRange(group: AccessGroup, active: Local, slow: BlockLabel): Opened {
     const { argument, hoisted, ranges, state } = this.environment;
@@ -296,12 +317,24 @@ export class FastMemory {
     const known = conditions.reduce((all, condition) => operation('v128.and', all, condition));
     push(f, operation('i32x4.bitmask', operation('v128.andnot', active, known)));
     f.if(undefined, () => this.environment.spread(active, () => this.#lookUp(group, slow)));
+    // Of a branch for each lane nobody could foresee which way it goes.
+    const areLanesSafe = !group.writes || group.max <= UNUSED_PLACES_BYTES;
     const safe = f.local('v128');
     assign(f, safe, operation('v128.and', lows, active));
+    if (group.writes && areLanesSafe) {
+      const unused = operation('v128.andnot', operation('i32x4.splat', this.#unusedPlace()), active);
+      assign(f, safe, operation('v128.or', safe, unused));
+    }
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     this.#setLanes(lanes, safe, false);
     f.free(safe);
-    return { pattern: undefined, lanes };
+    return { pattern: undefined, lanes, areLanesSafe };
+  }
+
+  /** Where lanes of this wave store that are off: mostly, waves of other threads have another cache line. */
+  #unusedPlace(): Push {
+    const line = shrU(this.environment.state.wave, Math.log2(PAGE_SIZE_BYTES / CACHE_LINE_BYTES));
+    return and(line, UNUSED_PLACES_BYTES - CACHE_LINE_BYTES);
   }
 
   /** Of lanes whose addresses are not in the group's range, which becomes that of the first one. */
