@@ -451,3 +451,14 @@ test('variables may have the names that objects of the host have', async () => {
   const { outputs } = await runOn({}, { texts, grid: [1], workgroup: [1], args: [output(8), output(8), u32(1)] });
   assert.equal(new Uint32Array(outputs[0]!.bytes.buffer)[0], 7);
 });
+
+test('an array of bytes has memory for anything', async () => {
+  const body = `  mov.u64 %rd5, memory;
+  st.global.u64 [%rd5+8], 7;
+  ld.global.u64 %rd6, [%rd5+8];
+  st.global.u64 [%out], %rd6;`;
+  const declarations = '.global .align 1 .b8 odd[3];\n.global .align 1 .b8 memory[64];';
+  const texts = [{ text: kernelText(body, declarations), name: 'a.ptx' }];
+  const { outputs } = await runOn({}, { texts, grid: [1], workgroup: [1], args: [output(8), output(8), u32(1)] });
+  assert.equal(new BigUint64Array(outputs[0]!.bytes.buffer)[0], 7n);
+});

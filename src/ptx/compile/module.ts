@@ -251,9 +251,11 @@ class ModuleCompiler {
     return { kind: 'symbol', name };
   }
 
+  /** Arrays stand as they do in memory of hosts: programs take aligned memory from arrays of bytes. */
   #placeVariable(variable: Variable, name: string): void {
     const { sizeBytes, alignmentBytes } = variableExtent(variable, this.#source);
-    const place = this.#place(sizeBytes, alignmentBytes);
+    const least = sizeBytes >= ALIGNMENT ? ALIGNMENT : 1;
+    const place = this.#place(sizeBytes, Math.max(least, alignmentBytes));
     this.#symbols.push({ name, offset: place, sizeBytes, binding: bindingOf(variable) });
     if (variable.initializer) this.#initialize(variable, variable.initializer, place, sizeBytes);
   }
