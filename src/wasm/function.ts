@@ -19,6 +19,8 @@ import {
 import { type FunctionRef, type FunctionType, VALUE_TYPE_BYTE, type ValueType } from './types.ts';
 
 const EMPTY_BLOCK = 0x40;
+/** A hint: the condition of the branch is mostly 0. */
+const UNLIKELY = 0;
 /**
  * Bit of an access's alignment: the index of a memory other than 0 follows (core specification 3.0, section
  * 5.4.6).
@@ -70,6 +72,8 @@ export class FunctionBuilder implements FunctionRef {
   readonly #localTypes: ValueType[] = [];
   readonly #freeSlots = new Map<ValueType, number[]>();
   readonly #labels: BlockLabel[] = [];
+  /** Where in the code branches are that are hardly ever taken. */
+  readonly #rareBranches: number[] = [];
   #scope: LocalSlot[] | undefined;
 
   constructor(index: number, type: FunctionType, name?: string) {
@@ -288,6 +292,21 @@ export class FunctionBuilder implements FunctionRef {
     this.#code.u32(this.#depth(label));
   }
 
+  /**
+   * A `brIf` that is hardly ever taken: the engine moves what only such branches lead to out of the way, and
+   * saves registers for calls there and not before.
+   */
+  brIfRare(label: BlockLabel): void {
+    this.#rareBranches.push(this.#code.length);
+    this.brIf(label);
+  }
+
+  /** The same for an `if`. */
+  ifRare(then: (label: BlockLabel) => void): void {
+    this.#rareBranches.push(this.#code.length);
+    this.if(undefined, then);
+  }
+
   brTable(labels: readonly BlockLabel[], otherwise: BlockLabel): void {
     this.#code.byte(CONTROL.br_table);
     this.#code.u32(labels.length);
@@ -318,9 +337,36 @@ export class FunctionBuilder implements FunctionRef {
     this.#code.byte(0);
   }
 
+  hasHints(): boolean {
+    return this.#rareBranches.length > 0;
+  }
+
+  /**
+   * Writes the entry of the section of branch hints: https://github.com/WebAssembly/branch-hinting. Places
+   * count from the declarations of locals.
+   */
+  writeHints(out: ByteWriter): void {
+    const declarationsSizeBytes = this.#declarations().length;
+    out.u32(this.index);
+    out.u32(this.#rareBranches.length);
+    for (const at of this.#rareBranches) {
+      out.u32(declarationsSizeBytes + at);
+      out.u32(1);
+      out.byte(UNLIKELY);
+    }
+  }
+
   /** Writes the entry of the code section: size, declarations of locals, body. */
   writeTo(out: ByteWriter): void {
     assert(this.#labels.length === 0, 'wasm function is written inside one of its blocks');
+    const declarations = this.#declarations();
+    out.u32(declarations.length + this.#code.length + 1);
+    out.bytes(declarations.view());
+    out.bytes(this.#code.view());
+    out.byte(CONTROL.end);
+  }
+
+  #declarations(): ByteWriter {
     const declarations = new ByteWriter(16);
     const runs: { type: ValueType; count: number }[] = [];
     for (const type of this.#localTypes) {
@@ -333,10 +379,7 @@ export class FunctionBuilder implements FunctionRef {
       declarations.u32(count);
       declarations.byte(VALUE_TYPE_BYTE[type]);
     }
-    out.u32(declarations.length + this.#code.length + 1);
-    out.bytes(declarations.view());
-    out.bytes(this.#code.view());
-    out.byte(CONTROL.end);
+    return declarations;
   }
 
   #opcode(opcode: number): void {

@@ -314,3 +314,45 @@ test('named functions show in stack traces', () => {
     String((error as Error).stack).includes('at v_add_u32'),
   );
 });
+
+test('rare branches have hints at their places', () => {
+  const m = new ModuleBuilder();
+  m.importFunction('e', 'other', [], []);
+  m.function([], []).return();
+  const f = m.function(['i32'], ['i32']);
+  m.export('run', f);
+  const twice = f.local('i64');
+  f.i64(300n);
+  f.set(twice);
+  f.get(f.param(0));
+  f.ifRare(() => f.unreachable());
+  f.block(undefined, (end) => {
+    f.get(f.param(0));
+    f.brIfRare(end);
+    f.get(f.param(0));
+    f.brIf(end);
+  });
+  f.get(f.param(0));
+  const bytes = m.toBytes();
+  const module = new WebAssembly.Module(bytes);
+  const instance = new WebAssembly.Instance(module, { e: { other: () => {} } });
+  assert.equal((instance.exports['run'] as Exported)(0), 0);
+  const [section] = WebAssembly.Module.customSections(module, 'metadata.code.branch_hint');
+  const hints = [...new Uint8Array(section!)];
+  const [functions, index, count, first, , , second] = hints;
+  assert.deepEqual([functions, index, count], [1, 2, 2], 'one function, of which imports count too');
+  assert.deepEqual(hints, [1, 2, 2, first, 1, 0, second, 1, 0], 'both mostly not taken');
+  // The body ends the module: its last bytes are the end, local.get 0, and the end of the block.
+  const size = f.codeSizeBytes + 1 + 3;
+  const body = bytes.subarray(bytes.length - size);
+  assert.deepEqual([...body.subarray(0, 3)], [1, 1, 0x7e], 'declarations of one i64');
+  assert.deepEqual([body[first!], body[second!]], [0x04, 0x0d], 'an if, and a br_if');
+  assert.deepEqual(WebAssembly.Module.customSections(new WebAssembly.Module(plain()), 'metadata.code.branch_hint'), []);
+});
+
+/** A module without hints. */
+function plain(): Uint8Array<ArrayBuffer> {
+  const m = new ModuleBuilder();
+  m.function([], []).return();
+  return m.toBytes();
+}

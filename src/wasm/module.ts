@@ -129,6 +129,7 @@ export class ModuleBuilder {
       body.u32(functions.length);
       for (const { index } of functions) body.u32(index);
     });
+    this.#writeHints(out);
     vector(out, SECTION.code, this.#functions, (builder, body) => builder.writeTo(body));
     this.#writeNames(out);
     return out.view().slice();
@@ -145,6 +146,17 @@ export class ModuleBuilder {
     this.#imports.byte((max === undefined ? 0 : 1) | (shared ? 2 : 0));
     this.#imports.u32(min);
     if (max !== undefined) this.#imports.u32(max);
+  }
+
+  /** The custom section of branch hints, which comes before the code. */
+  #writeHints(out: ByteWriter): void {
+    const hinted = this.#functions.filter((builder) => builder.hasHints());
+    if (hinted.length === 0) return;
+    section(out, SECTION.custom, (body) => {
+      body.name('metadata.code.branch_hint');
+      body.u32(hinted.length);
+      for (const builder of hinted) builder.writeHints(body);
+    });
   }
 
   /** The custom section "name" (core specification 2.0, appendix 7.4), functions only. */

@@ -6,6 +6,7 @@
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array<ArrayBuffer>);
+    static customSections(module: Module, name: string): ArrayBuffer[];
   }
 
   type ImportValue = Memory | Table | ((...values: never[]) => unknown);

@@ -95,7 +95,7 @@ export function translator(
     };
     if (alignmentBytes > 1) {
       push(f, and(low, alignmentBytes - 1));
-      f.if(undefined, () => fail(misalignedCode(access, space)));
+      f.ifRare(() => fail(misalignedCode(access, space)));
     }
     const own: SegmentAccess = { wave, lane, low, kind: access, sizeBytes };
     const toLds = (): void => translateLds(f, own, fail);
@@ -139,7 +139,7 @@ function translateGlobal(
   const first = validityOf(low);
   const permissions = sizeBytes > 1 ? and(first, validityOf(sum(low, sizeBytes - 1))) : first;
   push(f, ne(and(permissions, PERMISSION[access]), PERMISSION[access]));
-  f.if(undefined, () => fail(0));
+  f.ifRare(() => fail(0));
   f.get(low);
 }
 
@@ -154,7 +154,7 @@ function checkLimit(
   fail: () => void,
 ): void {
   push(f, gtU64(add64(zext64(low), BigInt(sizeBytes)), loadFrom('i64.load32_u', wave, limit)));
-  f.if(undefined, fail);
+  f.ifRare(fail);
 }
 
 /** An access to LDS or private memory from the byte `low` of the segment on. */
@@ -182,7 +182,7 @@ function translatePrivate(f: FunctionBuilder, access: SegmentAccess, waveSize: 3
   checkLimit(f, access, WAVE_PRIVATE_SIZE, () => fail(FAULT_PRIVATE));
   if (kind === 'atomic') {
     push(f, and(low, 3));
-    f.if(undefined, () => fail(misalignedCode(kind, 'private')));
+    f.ifRare(() => fail(misalignedCode(kind, 'private')));
   }
   push(f, privateByte(loadFrom('i32.load', wave, WAVE_PRIVATE_BASE), low, lane, waveSize));
 }

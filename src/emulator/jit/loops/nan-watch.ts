@@ -77,7 +77,7 @@ export class NanWatch {
     const active = lanes.get(exec)![0]!;
     const leaveIfAny = (): void => {
       f.op('v128.any_true');
-      f.brIf(slow);
+      f.brIfRare(slow);
     };
     if (nans) {
       // Where EXEC changes, active lanes were picked out at once.

@@ -36,7 +36,7 @@ export class AddressChecks {
     if (low.type === 'v128')
       push(f, operation('v128.any_true', lanesMisalignment(low, misalignmentBytes, alignmentBytes)));
     else push(f, and(misalignmentBytes === 0 ? low : sum(low, misalignmentBytes), alignmentBytes - 1));
-    f.brIf(slow);
+    f.brIfRare(slow);
   }
 
   /** High words that are not those of device memory. */
@@ -47,7 +47,7 @@ export class AddressChecks {
       const outside = operation('v128.xor', high.lanes[0]!, this.#hoisted.window);
       push(f, operation('v128.any_true', outside));
     }
-    f.brIf(slow);
+    f.brIfRare(slow);
   }
 
   /** Of lanes that are together, what is touched from the first one's address to the last one's. */
@@ -67,7 +67,7 @@ export class AddressChecks {
         f,
         operation('v128.any_true', !isOneDword ? below! : below ? operation('v128.or', unaligned, below) : unaligned),
       );
-      f.brIf(slow);
+      f.brIfRare(slow);
     }
     lanes.forEach((address, lane) => {
       this.#pushPermissions(address, group.min, isOneDword ? group.min : group.max - 1);
@@ -89,6 +89,6 @@ export class AddressChecks {
     f.i32(writes ? MAY_WRITE : MAY_READ);
     f.op('i32.and');
     f.op('i32.eqz');
-    f.brIf(slow);
+    f.brIfRare(slow);
   }
 }

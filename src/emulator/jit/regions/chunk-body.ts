@@ -217,7 +217,7 @@ export class ChunkBody {
           f.op('v128.and');
         }
         f.op('i32x4.bitmask');
-        f.brIf(slow!);
+        f.brIfRare(slow!);
         f.free(unusual);
         unusual = undefined;
       }
@@ -230,7 +230,7 @@ export class ChunkBody {
           f.op('v128.and');
         }
         f.op(width === 'f32x4' ? 'i32x4.bitmask' : 'i64x2.bitmask');
-        f.brIf(slow!);
+        f.brIfRare(slow!);
       }
       summed.clear();
     };

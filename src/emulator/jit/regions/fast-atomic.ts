@@ -67,7 +67,7 @@ export class FastAtomic {
       f.get(of.address(args.at(-1)!).lanes[0]!);
       f.op('i32x4.all_true');
       f.op('i32.eqz');
-      f.brIf(slow);
+      f.brIfRare(slow);
     }
     const lanes = [0, 1, 2, 3].map((lane) => {
       const local = f.local('i32');
@@ -88,13 +88,13 @@ export class FastAtomic {
       const { alignmentBytes } = leaf;
       if (alignmentBytes !== undefined) {
         push(f, operation('v128.any_true', lanesMisalignment(low, address!.offset, alignmentBytes)));
-        f.brIf(slow);
+        f.brIfRare(slow);
       }
       f.get(low);
       f.get(this.#ldsCount);
       f.op('i32x4.ge_u');
       f.op('v128.any_true');
-      f.brIf(slow);
+      f.brIfRare(slow);
     } else this.#checkWindow(of, low, lanes, slow);
     const operands = args.slice(1, leaf.predicated ? -1 : undefined).map((arg) => of.argument(arg));
     const atomic = { leaf, type: type as Type };
@@ -124,7 +124,7 @@ export class FastAtomic {
       f.op('v128.or');
     }
     f.op('v128.any_true');
-    f.brIf(slow);
+    f.brIfRare(slow);
     lanes.forEach((base, lane) => {
       push(f, validityOf(base));
       if (lane > 0) f.op('i32.and');
@@ -133,6 +133,6 @@ export class FastAtomic {
     f.op('i32.and');
     f.i32(MAY_READ | MAY_WRITE);
     f.op('i32.ne');
-    f.brIf(slow);
+    f.brIfRare(slow);
   }
 }

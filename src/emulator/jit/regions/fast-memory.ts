@@ -279,7 +279,7 @@ export class FastMemory {
         f.op('i32x4.all_true');
         f.op('i32.eqz');
       }
-      f.brIf(slow);
+      f.brIfRare(slow);
     }
     if (isLeftOut(node)) return;
     const group = groups.get(node)!;
@@ -307,7 +307,7 @@ export class FastMemory {
     const highs = argument(high!);
     if (highs.scalar) {
       push(f, ne(highs.scalar, spaces.windowHi));
-      f.brIf(slow);
+      f.brIfRare(slow);
     } else conditions.push(operation('i32x4.eq', highs.lanes[0]!, hoisted.window));
     if (floor) conditions.push(operation('i32x4.ge_u', lows, argument(floor).lanes[0]!));
     if (group.alignmentBytes > 1) {
@@ -364,7 +364,7 @@ export class FastMemory {
       f,
       this.#checksAccesses ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual,
     );
-    f.brIf(slow);
+    f.brIfRare(slow);
     const dword = privateDword(hoisted.base('private'), address, chunk, spaces.waveSize);
     assign(f, address, offset > 0 ? sum(dword, offset * 4) : dword);
     return { pattern: undefined, lanes: [address] };
@@ -380,7 +380,7 @@ export class FastMemory {
     if (group.space === 'lds' && this.#checksAccesses) {
       const isBeyond = operation('i32x4.ge_u', low, hoisted.permittedCount('lds', group.max));
       push(f, operation('v128.any_true', isBeyond));
-      f.brIf(slow);
+      f.brIfRare(slow);
     }
     // The high half says also in which space a flat address is.
     const { high: highPart, floor: floorPart } = group.parts;
@@ -478,7 +478,7 @@ export class FastMemory {
     if (isLds || !this.#checksAccesses) return;
     if (floor) {
       push(f, ltU(first, floor.scalar!));
-      f.brIf(slow);
+      f.brIfRare(slow);
     }
     this.#checks.refuseUnlessPermitted(group, first, spanBytes, slow);
   }
