@@ -272,3 +272,19 @@ test('a load of lanes that leave may not end behind the allocation that it begin
     assert.throws(() => rig.run('edge', data, out), /invalid read of address 0x[0-9a-f]+3fc by .*, lane 4;/);
   }
 });
+
+test('nor may a lane leave the window where the others load as before', () => {
+  const address = `
+    v_mov_b32 v4, 1
+    v_cmp_eq_u32 vcc, 2, v8
+    v_cndmask_b32 v3, 0, v4, vcc
+    v_cmp_eq_u32 vcc, 5, v0
+    v_cndmask_b32 v3, 0, v3, vcc
+    v_add_u32 v7, v7, v3`;
+  const image = imageOf(kernelText('window', pairs(address)));
+  for (const options of Object.values(EXECUTORS)) {
+    using rig = new KernelRig(options, image);
+    const [data, out] = [rig.allocate(1024), rig.allocate(256)];
+    assert.throws(() => rig.run('window', data, out), /invalid read of address 0x[0-9a-f]+3e8 by .*, lane 5;/);
+  }
+});
