@@ -8,12 +8,12 @@ const { mkdirSync, readdirSync, readFileSync, rmSync, statSync } = process.getBu
 
 const HEAD_BYTES = 16;
 /** Of a folder; a program has some twenty files. Where there is more, the older half goes. */
-const MAX_FILES = 8192;
-const MAX_BYTES = 2 ** 28;
+const MAX_FILES = 16_384;
+const MAX_BYTES = 2 ** 29;
 /** Of what is written before the folder is looked at again. */
 const ROOM_BYTES = MAX_BYTES / 8;
-/** Files whose key and code have more bytes are packed: those of long texts, of which an eighth is left. */
-const PLAIN_BYTES = 2 ** 18;
+/** Files whose key and code have more bytes are packed: of long texts an eighth is left, of modules a third. */
+const PLAIN_BYTES = 2 ** 16;
 /** As `folderOf` and `FileCodeStore` name them. */
 const FOLDER_NAME = /^code-[\da-f]{1,16}$/;
 const FILE_NAME = /^[\da-f]{1,8}-\d+(?:\.\d+\.\w*)?$/;
