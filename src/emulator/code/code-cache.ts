@@ -49,7 +49,7 @@ import type { PcCounter } from './pc-counter.ts';
  */
 const MAX_INSTRUCTIONS = 1024;
 const MIN_INSTRUCTIONS = 64;
-/** Records are placed in blocks of at least this size, so that small requests share pages. */
+/** Requests of at most so much share blocks of this size. */
 const BLOCK_SIZE_BYTES = 1 << 16;
 /** What the host's own objects of an empty cache take, about. */
 const CACHE_BYTES = 8192;
@@ -103,7 +103,7 @@ export class CodeCache {
   /** Leaders by the record that they stand for, and the other way round. */
   readonly #leaders = new Map<number, number>();
   readonly #leaderOf = new Map<number, number>();
-  /** Memory of the records; the last block is being filled from `#next`. */
+  /** Memory of the records; one block is being filled from `#next`. */
   readonly #blocks: number[] = [];
   #next = 0;
   #blockEnd = 0;
@@ -349,16 +349,22 @@ export class CodeCache {
   /** Memory that lives as long as the decoded code. It is zero, which `pcOf` relies on in leaders. */
   allocateRecords(count: number): number {
     const size = count * RECORD_SIZE_BYTES;
+    // What is left of the block that is being filled stays for smaller requests.
+    if (size > BLOCK_SIZE_BYTES) return this.#newBlock(size);
     if (this.#blockEnd - this.#next < size) {
-      const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
-      this.#next = this.#state.allocate(blockSize);
-      this.#blocks.push(this.#next);
-      this.#work.allocate(blockSize);
-      this.#blockEnd = this.#next + blockSize;
+      this.#next = this.#newBlock(BLOCK_SIZE_BYTES);
+      this.#blockEnd = this.#next + BLOCK_SIZE_BYTES;
     }
     const start = this.#next;
     this.#next += size;
     return start;
+  }
+
+  #newBlock(sizeBytes: number): number {
+    const block = this.#state.allocate(sizeBytes);
+    this.#blocks.push(block);
+    this.#work.allocate(sizeBytes);
+    return block;
   }
 
   #fill(record: number, { offset, step, failure }: Found): void {
