@@ -12,7 +12,7 @@ const MAX_FILES = 16_384;
 const MAX_BYTES = 2 ** 29;
 /** Of what is written before the folder is looked at again. */
 const ROOM_BYTES = MAX_BYTES / 8;
-/** Files whose key and code have more bytes are packed: of long texts an eighth is left, of modules a third. */
+/** Files whose key and code have more bytes are packed: of texts an eighth is left, of modules a third. */
 const PLAIN_BYTES = 2 ** 16;
 /** As `folderOf` and `FileCodeStore` name them. */
 const FOLDER_NAME = /^code-[\da-f]{1,16}$/;
