@@ -193,9 +193,9 @@ const LOADS_WITH_EXIT = `
 
 /**
  * Lanes go through a loop as often as their number says and load 8 bytes each time: where `address` puts
- * them, of v8, which counts down, and of a buffer's address in s[8:9].
+ * them, of v8, which counts down, and of a buffer's address in s[8:9]. `place`: the operands of the address.
  */
-const pairs = (address: string) => `
+const pairs = (address: string, place = 'v[6:7], off') => `
   s_load_dwordx4 s[8:11], s[0:1], 0x0
   v_mov_b32 v5, 0
   v_and_b32 v8, 15, v0
@@ -209,7 +209,7 @@ const pairs = (address: string) => `
   ${address}
   v_add_co_u32 v6, vcc, v6, v2
   v_addc_co_u32 v7, vcc, 0, v7, vcc
-  global_load_dwordx2 v[2:3], v[6:7], off
+  global_load_dwordx2 v[2:3], ${place}
   s_waitcnt vmcnt(0)
   v_mul_lo_u32 v5, 31, v5
   v_add_u32 v5, v5, v2
@@ -286,5 +286,23 @@ test('nor may a lane leave the window where the others load as before', () => {
     using rig = new KernelRig(options, image);
     const [data, out] = [rig.allocate(1024), rig.allocate(256)];
     assert.throws(() => rig.run('window', data, out), /invalid read of address 0x[0-9a-f]+3e8 by .*, lane 5;/);
+  }
+});
+
+test('nor may its index lead beyond the window and back to what the others load', () => {
+  const address = `
+    s_add_u32 s20, s8, 0x200
+    s_addc_u32 s21, s9, 0
+    v_and_b32 v2, 0x1f8, v2
+    v_mov_b32 v3, -16
+    v_cmp_eq_u32 s[18:19], 2, v8
+    v_cmp_eq_u32 vcc, 5, v0
+    s_and_b64 vcc, vcc, s[18:19]
+    v_cndmask_b32 v2, v2, v3, vcc`;
+  const image = imageOf(kernelText('index', pairs(address, 'v2, s[20:21]')));
+  for (const options of Object.values(EXECUTORS)) {
+    using rig = new KernelRig(options, image);
+    const [data, out] = [rig.allocate(1024), rig.allocate(256)];
+    assert.throws(() => rig.run('index', data, out), /invalid read of address 0x[0-9a-f]+1f0 by .*, lane 5;/);
   }
 });

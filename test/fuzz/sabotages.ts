@@ -113,6 +113,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     noticedBy: test('test/vertical-loops.test.ts'),
   },
   {
+    name: 'ranges: a base that lanes may not be below',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "if (floor) conditions.push(operation('i32x4.ge_u', lows, argument(floor).lanes[0]!));",
+    to: '',
+    noticedBy: test('test/vertical-loops.test.ts'),
+  },
+  {
+    name: 'ranges: alignment',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "conditions.push(operation('i32x4.eq', misalignment, (f) => f.v128([0, 0, 0, 0])));",
+    to: '',
+    noticedBy: test('src/ptx-host/misaligned.test.ts'),
+  },
+  {
     name: 'sixteen lanes: end of LDS',
     file: 'src/emulator/jit/regions/linear-accesses.ts',
     from: 'push(f, or(isBeyond, gtU(sum(address, span, max), size)));',
