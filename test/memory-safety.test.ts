@@ -18,6 +18,7 @@ import {
   RECORD_PC,
   STATE_OFFSETS,
   UNUSED_BYTES,
+  UNUSED_START,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_EXIT,
@@ -106,7 +107,8 @@ class World {
       return { start: end, end: end + PAGE_SIZE_BYTES };
     };
     this.forbidden = [
-      { start: UNUSED_BYTES, end: DEVICE_START },
+      { start: 0, end: UNUSED_START },
+      { start: UNUSED_START + UNUSED_BYTES, end: DEVICE_START },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.private },
       { start: this.private + privateSize, end: this.private + privateSize + GUARD },

@@ -18,6 +18,7 @@ import {
   STATE_START,
   THREADS_RUN,
   UNUSED_BYTES,
+  UNUSED_START,
   VALIDITY_MAP,
 } from '../../src/emulator/machine/layout.ts';
 import { EmulatorMemory, type RegionOptions } from '../../src/emulator/machine/memory.ts';
@@ -107,7 +108,7 @@ export interface Span {
 
 /**
  * What is looked at of each memory: as much as the oracles use. The validity map and the extents of
- * allocations have a check of their own; lanes that are off store in UNUSED_BYTES.
+ * allocations have a check of their own; lanes that are off store from UNUSED_START on.
  */
 const DEVICE_END = DEVICE_START + 2 ** 21;
 const STATE_AREAS: readonly Span[] = [
@@ -136,7 +137,8 @@ export class MemoryWatch {
       return { memory: of, start, end, last: Buffer.alloc(end - start) };
     };
     this.#areas = [
-      area(memory, { start: UNUSED_BYTES, end: DEVICE_END }),
+      area(memory, { start: 0, end: UNUSED_START }),
+      area(memory, { start: UNUSED_START + UNUSED_BYTES, end: DEVICE_END }),
       ...STATE_AREAS.map((span) => area(memory.state, span)),
     ];
   }
@@ -186,9 +188,10 @@ export class MemoryWatch {
 
   /** The host wrote there, in device memory. */
   wrote(start: number, sizeBytes: number): void {
-    const area = this.#areas[0]!;
-    if (start + sizeBytes > area.end) return;
-    Buffer.from(this.memory.buffer, start, sizeBytes).copy(area.last, start - area.start);
+    for (const area of this.#areas) {
+      if (area.memory !== this.memory || start < area.start || start + sizeBytes > area.end) continue;
+      Buffer.from(this.memory.buffer, start, sizeBytes).copy(area.last, start - area.start);
+    }
   }
 
   /**

@@ -19,6 +19,7 @@ import {
   RECORD_PC,
   RECORD_SIZE_BYTES,
   UNUSED_BYTES,
+  UNUSED_START,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_COMPILED,
@@ -141,7 +142,8 @@ export class WaveMachine implements Disposable {
       end: start + VALID_SIZE + PAGE_SIZE_BYTES - 128,
     });
     this.#guards = [
-      { start: UNUSED_BYTES, end: DEVICE_START },
+      { start: 0, end: UNUSED_START },
+      { start: UNUSED_START + UNUSED_BYTES, end: DEVICE_START },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.scratch },
       { start: this.scratch + privateSize, end: this.scratch + privateSize + GUARD },

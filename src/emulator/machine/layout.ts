@@ -34,7 +34,11 @@ export const LDS_SLACK_BYTES = 12;
  * end there.
  */
 export const DEVICE_START = 0x10000;
-/** So many bytes of it, from address 0 on, compiled code reads and writes for lanes that are off. */
+/**
+ * Below, where compiled code writes for lanes that are off: not in the first page, in which `exec` shares
+ * words with native programs (exec/protocol.ts).
+ */
+export const UNUSED_START = PAGE_SIZE_BYTES;
 export const UNUSED_BYTES = 1024;
 
 // State memory.

@@ -25,7 +25,7 @@ import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { privateDword } from '../../lowering/private-address.ts';
-import { DEVICE_MEMORY, HOLE_BYTES, PAGE_SIZE_BYTES, UNUSED_BYTES } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, HOLE_BYTES, PAGE_SIZE_BYTES, UNUSED_BYTES, UNUSED_START } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import {
   type AccessGroup,
@@ -334,7 +334,7 @@ export class FastMemory {
   /** Where lanes of this wave store that are off: mostly, waves of other threads have another cache line. */
   #unusedPlace(): Push {
     const line = shrU(this.environment.state.wave, Math.log2(PAGE_SIZE_BYTES / CACHE_LINE_BYTES));
-    return and(line, UNUSED_PLACES_BYTES - CACHE_LINE_BYTES);
+    return or(and(line, UNUSED_PLACES_BYTES - CACHE_LINE_BYTES), UNUSED_START);
   }
 
   /** Of lanes whose addresses are not in the group's range, which becomes that of the first one. */
