@@ -1,4 +1,5 @@
 /** Compiled code that outlives the process, where somebody keeps it. */
+import { concatenate } from './concatenate.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -27,6 +28,17 @@ export interface KeptForm<T> {
   fromBytes(bytes: Bytes): T;
 }
 
+const NEW_LINE = 10;
+
+/** A form of what is mostly bytes: a line of JSON, then these. */
+export const withHead = (head: string, ...parts: readonly Uint8Array[]): Bytes =>
+  concatenate([new TextEncoder().encode(`${head}\n`), ...parts]);
+
+export function headOf(bytes: Bytes): { readonly head: string; readonly rest: Bytes } {
+  const end = bytes.indexOf(NEW_LINE);
+  return { head: new TextDecoder().decode(bytes.subarray(0, end)), rest: bytes.subarray(end + 1) };
+}
+
 /**
  * What `make` makes, or made in another process. `key`, which is asked where there is a store, says all that
  * it depends on.
@@ -43,9 +55,10 @@ export function kept<T>(key: () => string, make: () => T, { asBytes, fromBytes }
 
 /** Where notes that grow are kept, under a key; undefined where nobody keeps any. */
 export function keptNotes(key: () => string): KeptNotes | undefined {
-  if (!store) return undefined;
-  const [whole, { read, write }] = [key(), store];
-  return { read: read.bind(store, whole), write: write.bind(store, whole) };
+  const place = store;
+  if (!place) return undefined;
+  const whole = key();
+  return { read: () => place.read(whole), write: (bytes) => place.write(whole, bytes) };
 }
 
 export interface KeptNotes {

@@ -1,6 +1,5 @@
 /** Compiled modules of this process, by everything that their code depends on. */
-import { concatenate } from '../../base/concatenate.ts';
-import type { KeptForm } from '../../base/kept-code.ts';
+import { headOf, type KeptForm, withHead } from '../../base/kept-code.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
 import { keptModule } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -34,7 +33,6 @@ export interface CompileOptions {
   readonly tracesWaves: boolean;
 }
 
-const NEW_LINE = 10;
 /** Machine code takes about 16 times as much. */
 const MAX_BYTES = 2 ** 24;
 let totalBytes = 0;
@@ -73,13 +71,13 @@ const LOWERED: KeptForm<LoweredModule | undefined> = {
   asBytes: (lowered) => {
     if (!lowered) return new Uint8Array();
     const { code, ...about } = lowered;
-    return concatenate([new TextEncoder().encode(`${JSON.stringify(about)}\n`), code]);
+    return withHead(JSON.stringify(about), code);
   },
   fromBytes: (bytes) => {
     if (bytes.length === 0) return undefined;
-    const end = bytes.indexOf(NEW_LINE);
-    const about: LoweredFunction = JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)));
-    return { ...about, code: bytes.subarray(end + 1) };
+    const { head, rest } = headOf(bytes);
+    const about: LoweredFunction = JSON.parse(head);
+    return { ...about, code: rest };
   },
 };
 
