@@ -152,13 +152,12 @@ const MOST_OFFSET_BYTES = 2047;
 
 /** The symbol of the variable is that of the point. */
 function flush(b: PayloadBuilder, { rows, vectors }: CountersToFlush): Payload {
-  const symbol = undefined;
   const address = b.scalar(2);
   let base = 0;
   const setBase = (addend: number): void => {
     base = addend;
-    b.emit`s_mov_b32 ${low(address)}, ${{ half: 'low', symbol, addend }}`;
-    b.emit`s_mov_b32 ${high(address)}, ${{ half: 'high', symbol, addend }}`;
+    b.emit`s_mov_b32 ${low(address)}, ${{ half: 'low', symbol: undefined, addend }}`;
+    b.emit`s_mov_b32 ${high(address)}, ${{ half: 'high', symbol: undefined, addend }}`;
   };
   setBase(0);
   b.otherLanes = 'any';

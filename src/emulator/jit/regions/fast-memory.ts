@@ -48,7 +48,7 @@ import type { Node } from './node.ts';
 import type { PermittedRanges } from './permitted-ranges.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
-/** So far from address 0, at most, lanes store that are off, and so far accesses may reach from there. */
+/** So far from UNUSED_START, at most, lanes store that are off, and so far accesses may reach from there. */
 const UNUSED_PLACES_BYTES = UNUSED_BYTES / 2;
 const CACHE_LINE_BYTES = 64;
 
