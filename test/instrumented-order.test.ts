@@ -15,8 +15,8 @@ import { differenceOf, type RunCode } from './rewritten-sides.ts';
 import { IS_FULL_SCALE } from './scale.ts';
 import { imageOf, type KernelCase, kernelCases, TARGETS } from './tool-runs.test-support.ts';
 
-/** Divergent loops; LDS, barriers and atomics. */
-const NAMES = ['gather', 'collatz', 'histogram'];
+/** Divergent loops; LDS, barriers and atomics; numbers that by chance are addresses of code. */
+const NAMES = ['gather', 'collatz', 'histogram', 'ihash'];
 const CHOSEN = IS_FULL_SCALE ? undefined : NAMES;
 /** In each dimension. */
 const MAX_WORKGROUPS = 1;

@@ -35,26 +35,38 @@ export function differenceOf({ original, bytes, map }: Rewriting, run: RunCode):
     const row = map.rowAt(address);
     return row?.kind === 'original' ? row.origin : undefined;
   };
-  const old = sideOf(original, run, { originalOf: (address) => (isKept(address) ? address : undefined) });
-  const [start, end] = [map.rows[0]!.address, map.rows.at(-1)!.address + map.rows.at(-1)!.sizeBytes];
-  const rewritten = sideOf(bytes, run, {
-    originalOf,
-    // Who returns to a payload returns to what stands behind it. Most numbers are no address.
-    oldAddress: (address) =>
-      address >= start && address < end && map.rowAt(address) ? map.originOf(address) : address,
-  });
+  const meaning = meaningOf(map);
+  const old = sideOf(original, run, { originalOf: (address) => (isKept(address) ? address : undefined), meaning });
+  const rewritten = sideOf(bytes, run, { originalOf, meaning });
   return compareSides(old, rewritten, (address) => {
     const step = lifted.stepAt(address)!;
     return lifted.functionOf(step)?.liveBefore(step);
   });
 }
 
-interface Addresses {
-  readonly originalOf: (address: number) => number | undefined;
-  readonly oldAddress?: (address: number) => number;
+/**
+ * The original address that a new one stands for; who returns to a payload returns to what stands behind it.
+ * A number that is no address has to mean the same on both sides, and as both codes stand at the same place
+ * an original address may be a new one, too: the way back is gone to its end.
+ */
+function meaningOf(map: PcMap): (address: number) => number {
+  const [start, end] = [map.rows[0]!.address, map.rows.at(-1)!.address + map.rows.at(-1)!.sizeBytes];
+  const isCode = (address: number): boolean => address >= start && address < end && map.rowAt(address) !== undefined;
+  return (address) => {
+    const met: number[] = [];
+    let at = address;
+    for (; isCode(at) && !met.includes(at); at = map.originOf(at)) met.push(at);
+    // What moved to and fro leads around in a circle, of which the lowest address stands for all.
+    return isCode(at) ? Math.min(...met.slice(met.indexOf(at))) : at;
+  };
 }
 
-function sideOf(bytes: Uint8Array, run: RunCode, { originalOf, oldAddress }: Addresses): Side {
+interface Addresses {
+  readonly originalOf: (address: number) => number | undefined;
+  readonly meaning: (address: number) => number;
+}
+
+function sideOf(bytes: Uint8Array, run: RunCode, { originalOf, meaning }: Addresses): Side {
   let delta = 0;
   const launches: LaunchObserver = {
     onLoaded: (_runtime, agent, executable) => {
@@ -71,7 +83,7 @@ function sideOf(bytes: Uint8Array, run: RunCode, { originalOf, oldAddress }: Add
   };
   return {
     originalAddress: (offset) => originalOf(offset - delta),
-    ...(oldAddress && { meaning: (dword: number) => oldAddress((dword >>> 0) - delta) + delta }),
+    meaning: (dword: number) => meaning((dword >>> 0) - delta) + delta,
     run: (steps) => run(bytes, steps, launches),
   };
 }
