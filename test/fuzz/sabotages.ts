@@ -141,6 +141,27 @@ export const SABOTAGES: readonly Sabotage[] = [
     noticedBy: test('test/far-lanes.test.ts'),
   },
   {
+    name: 'sixteen lanes: an index that wraps',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'refuse(`reach ${isSigned}`, isFar);',
+    to: '',
+    noticedBy: test('test/far-lanes.test.ts'),
+  },
+  {
+    name: 'sixteen lanes: window of a base and an index',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'push(f, gtU64(inWindow, 0xffffffffn));\n    f.brIf(no);',
+    to: '',
+    noticedBy: test('test/far-lanes.test.ts'),
+  },
+  {
+    name: 'sixteen lanes: step of an index',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'refuse(`step ${unit} ${group.writes}`, eqz(isFollowing(step, unit, group)));',
+    to: '',
+    noticedBy: instructions,
+  },
+  {
     name: 'sixteen lanes: permission of global memory',
     file: 'src/emulator/jit/regions/linear-accesses.ts',
     from: 'push(f, eqz(and(permissions, writes ? MAY_WRITE : MAY_READ)));',

@@ -2,11 +2,26 @@
  * Accesses of four lanes whose values follow each other without a gap, at linear addresses that are
  * permitted.
  */
+import { and, eq, eqz, leU, loadFrom, mul, or, type Push } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { DwordPair } from '../../lowering/dword-pairs.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
-import { DEVICE_MEMORY } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { LaneStore } from './lane-accesses.ts';
+
+/** Whether lanes at such a distance, in any unit, follow each other, or, of a load, are the same. */
+export const isFollowing = (step: Local, unit: number, { writes }: { readonly writes: boolean }): Push =>
+  writes ? eq(step, unit) : unit === 1 ? leU(step, 1) : or(eq(step, unit), eqz(step));
+
+/**
+ * Swizzle that makes each lane's value of a vector where lanes are `stride` bytes apart: `unitBytes`, its own;
+ * 0, that of the first lane. With `isAny` another stride gives some swizzle.
+ */
+export function followingSpread(stride: Local, unitBytes: number, isAny: boolean): Push {
+  const [ofAll, ofFirst] = [15 * 16, 1 * 16];
+  const entry = mul(stride, (ofAll - ofFirst) / unitBytes);
+  return loadFrom('v128.load', isAny ? and(entry, ofAll - ofFirst) : entry, NIBBLE_SPREADS + ofFirst);
+}
 
 /** The values of four lanes that follow each other, of 4 bytes at most. */
 export function pushFollowing(f: FunctionBuilder, address: Local, offset: number, sizeBytes: number): void {

@@ -5,11 +5,13 @@
  */
 import { assert } from '../../../base/errors.ts';
 import {
+  add64,
   and,
   assign,
   eqz,
   geU,
   gtU,
+  gtU64,
   ltS,
   ltU,
   ne,
@@ -17,10 +19,12 @@ import {
   or,
   type Push,
   push,
+  shl,
   shrU,
   sub,
   sum,
   type Term,
+  zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
@@ -30,7 +34,7 @@ import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
-import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
+import { followingSpread, isFollowing, loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import { LaneSteps, termsOf } from './lane-steps.ts';
@@ -39,6 +43,8 @@ import { pushPrivate, storePrivate } from './private-rows.ts';
 
 /** An index that moves an address by this or more either way is not looked at here. */
 const REACH_LOG2 = 29;
+/** Where the index is added in 64 bits, only the index itself must not wrap from lane to lane. */
+const INDEX_REACH = 2 ** 30;
 /**
  * Lanes further apart than this in global memory are not looked at here: first and last byte then say nothing
  * of what is between them.
@@ -58,6 +64,15 @@ interface LinearAccess {
   readonly stride: Local | undefined;
   /** Absent where the accesses are never made of vectors. */
   readonly vector: VectorAccess | undefined;
+  readonly following: FollowingIndex | undefined;
+}
+
+/** An address that is a base and an index which grows by `unit` or not at all from lane to lane. */
+interface FollowingIndex {
+  readonly indexed: IndexedAddress;
+  readonly unit: number;
+  /** Address of the base less that of the window, 64 bits. */
+  readonly base: Local;
 }
 
 interface VectorAccess {
@@ -76,6 +91,8 @@ interface LinearOpening {
   /** How many, from `firstLane` on. */
   readonly lanes: number;
   readonly firstLane: Local;
+  /** What was asked of indices. */
+  readonly looked: Set<string>;
   /** Where it goes that is not permitted. */
   readonly no: BlockLabel;
 }
@@ -110,19 +127,22 @@ export class LinearAccesses {
   readonly #terms: readonly Node[];
   readonly #highWords: ReadonlySet<Node>;
   readonly #accesses = new Map<AccessGroup, LinearAccess>();
+  readonly #bases = new Map<string, Local>();
 
   constructor(environment: LinearEnvironment, groups: Iterable<AccessGroup>) {
     this.#environment = environment;
     const { f } = environment.state;
     for (const group of groups) {
       const isPrivate = group.space === 'private';
+      const vector =
+        !isPrivate && VECTOR_UNITS.has(group.unitBytes)
+          ? { isVector: hasNeighbors(group) ? f.local('i32') : undefined, swizzle: f.local('v128') }
+          : undefined;
       this.#accesses.set(group, {
         address: f.local('i32'),
         stride: isPrivate ? undefined : f.local('i32'),
-        vector:
-          !isPrivate && VECTOR_UNITS.has(group.unitBytes)
-            ? { isVector: hasNeighbors(group) ? f.local('i32') : undefined, swizzle: f.local('v128') }
-            : undefined,
+        vector,
+        following: vector && !vector.isVector ? this.#followingIndex(group) : undefined,
       });
     }
     const highWords = new Set<Node>();
@@ -145,6 +165,26 @@ export class LinearAccesses {
     const { f } = this.#environment.state;
     for (const { address, stride, vector } of this.#accesses.values())
       f.free(...[address, stride, vector?.isVector, vector?.swizzle].filter((local) => local !== undefined));
+    f.free(...this.#bases.values());
+  }
+
+  /** Emits the base of the group's addresses, which all chunks use. */
+  #followingIndex(group: AccessGroup): FollowingIndex | undefined {
+    const { indexed } = group.parts;
+    if (!indexed || group.space === 'lds' || !this.#looksAtHigh(group)) return undefined;
+    const unit = group.unitBytes / 2 ** indexed.shift;
+    if (!Number.isInteger(unit)) return undefined;
+    const { state, scalar } = this.#environment;
+    const { f, spaces } = state;
+    const key = `${indexed.baseLow.id},${indexed.baseHigh.id}`;
+    let base = this.#bases.get(key);
+    if (!base) {
+      base = f.local('i64');
+      this.#bases.set(key, base);
+      const high = sub(scalar(indexed.baseHigh), spaces.windowHi);
+      assign(f, base, add64(operation('i64.shl', zext64(high), 32n), zext64(scalar(indexed.baseLow))));
+    }
+    return { indexed, unit, base };
   }
 
   /** Goes on to the next chunk. */
@@ -185,8 +225,9 @@ export class LinearAccesses {
     f.brIf(no);
     steps.close();
     f.free(unusual);
+    const looked = new Set<string>();
     for (const [group, access] of this.#accesses)
-      this.#open(group, access, { steps, lanes: chunks * 4, firstLane, no });
+      this.#open(group, access, { steps, lanes: chunks * 4, firstLane, looked, no });
     steps.release();
   }
 
@@ -198,8 +239,12 @@ export class LinearAccesses {
   /** Checks the range that the accesses touch. */
   #open(group: AccessGroup, access: LinearAccess, opening: LinearOpening): void {
     const { f } = this.#environment.state;
-    const { address, stride, vector } = access;
+    const { address, stride, vector, following } = access;
     const { steps, lanes, no } = opening;
+    if (following) {
+      this.#openIndexed(group, access, following, opening);
+      return;
+    }
     const { first, step } = steps.of(group.parts.low);
     assign(f, address, first);
     this.#refuseMisaligned(group, address, step, no);
@@ -210,15 +255,54 @@ export class LinearAccesses {
       return;
     }
     assign(f, stride, step);
+    const isShort = vector !== undefined && !vector.isVector;
+    if (isShort) {
+      push(f, eqz(isFollowing(stride, group.unitBytes, group)));
+      f.brIf(no);
+    }
     const span = f.local('i32');
     assign(f, span, operation('i32.mul', stride, lanes - 1));
-    if (group.space === 'lds') this.#openLds(group, address, stride, span, no);
+    const anyStride = isShort ? undefined : stride;
+    if (group.space === 'lds') this.#openLds(group, address, anyStride, span, no);
     else if (this.#looksAtHigh(group)) {
       if (group.parts.indexed) this.#refuseOutOfReach(group.parts.indexed, opening);
-      this.#openGlobal(group, { address, stride, span }, lanes, no);
+      this.#openGlobal(group, { address, stride: anyStride, span }, lanes, no);
     }
     f.free(span);
-    if (vector) this.#openVector(group, vector, stride, no);
+    if (vector) this.#openVector(group, vector, stride);
+  }
+
+  /** The same where all that is to be known of the lanes is how their index grows. */
+  #openIndexed(
+    group: AccessGroup,
+    { address, stride, vector }: LinearAccess,
+    { indexed: { index, shift, isSigned }, unit, base }: FollowingIndex,
+    { steps, lanes, looked, no }: LinearOpening,
+  ): void {
+    const { f } = this.#environment.state;
+    const { first, step } = steps.of(index);
+    /** What is asked of an index is asked once for all groups that have it. */
+    const refuse = (name: string, condition: Push): void => {
+      const key = `${name} ${index.id}`;
+      if (looked.has(key)) return;
+      looked.add(key);
+      push(f, condition);
+      f.brIf(no);
+    };
+    refuse(`step ${unit} ${group.writes}`, eqz(isFollowing(step, unit, group)));
+    const isFar = gtU(isSigned ? sum(first, INDEX_REACH) : first, isSigned ? 2 * INDEX_REACH : INDEX_REACH);
+    refuse(`reach ${isSigned}`, isFar);
+    const inWindow = f.local('i64');
+    const index64 = operation(isSigned ? 'i64.extend_i32_s' : 'i64.extend_i32_u', first);
+    assign(f, inWindow, add64(base, operation('i64.shl', index64, BigInt(shift))));
+    push(f, gtU64(inWindow, 0xffffffffn));
+    f.brIf(no);
+    assign(f, address, operation('i32.wrap_i64', inWindow));
+    f.free(inWindow);
+    assign(f, stride!, shl(step, shift));
+    this.#refuseMisaligned(group, address, stride!, no);
+    this.#refuseForbidden(group, address, operation('i32.mul', stride!, lanes - 1), no);
+    this.#openVector(group, vector!, stride!);
   }
 
   /** Goes to `no` where a lane's address is no multiple of what an access asks for. */
@@ -246,42 +330,15 @@ export class LinearAccesses {
     f.brIf(no);
   }
 
-  #openVector(
-    { unitBytes, writes }: AccessGroup,
-    { isVector, swizzle }: VectorAccess,
-    stride: Local,
-    no: BlockLabel,
-  ): void {
+  /** Says which way vectors are made. */
+  #openVector(group: AccessGroup, { isVector, swizzle }: VectorAccess, stride: Local): void {
     const { f } = this.#environment.state;
-    f.get(stride);
-    f.i32(unitBytes);
-    f.op('i32.eq');
-    if (!writes) {
-      f.get(stride);
-      f.op('i32.eqz');
-      f.op('i32.or');
-    }
-    if (isVector) f.set(isVector);
-    else {
-      f.op('i32.eqz');
-      f.brIf(no);
-    }
-    if (writes) return;
-    // Each lane its own value, or that of the first lane.
-    f.v128([0x03020100, 0x07060504, 0x0b0a0908, 0x0f0e0d0c]);
-    f.i32(0);
-    f.get(stride);
-    f.i32(0);
-    f.op('i32.ne');
-    f.op('i32.sub');
-    f.i32(0x03020100);
-    f.op('i32.or');
-    f.op('i32x4.splat');
-    f.op('v128.and');
-    f.set(swizzle);
+    if (isVector) assign(f, isVector, isFollowing(stride, group.unitBytes, group));
+    if (group.writes) return;
+    assign(f, swizzle, followingSpread(stride, group.unitBytes, isVector !== undefined));
   }
 
-  #openLds({ max }: AccessGroup, address: Local, stride: Local, span: Local, no: BlockLabel): void {
+  #openLds({ max }: AccessGroup, address: Local, stride: Local | undefined, span: Local, no: BlockLabel): void {
     const { state, hoisted } = this.#environment;
     const { f } = state;
     const size = hoisted.sizeBytes('lds');
@@ -293,7 +350,7 @@ export class LinearAccesses {
     // Address and stride are below a size of at most MAX_LDS_BYTES, or are refused: no sum wraps. A vector
     // load where all lanes are the same reads up to 12 bytes more (LDS_SLACK_BYTES).
     assert(max + 64 * MAX_LDS_BYTES < 2 ** 31, () => `an LDS access that ends at ${max} is small`);
-    const isBeyond = or(geU(address, size), geU(stride, size));
+    const isBeyond = stride ? or(geU(address, size), geU(stride, size)) : geU(address, size);
     push(f, or(isBeyond, gtU(sum(address, span, max), size)));
     f.brIf(no);
     translate();
@@ -310,11 +367,12 @@ export class LinearAccesses {
   }
 
   #openGlobal(
-    { parts, min, max, writes }: AccessGroup,
-    { address, stride, span }: { readonly address: Local; readonly stride: Local; readonly span: Local },
+    group: AccessGroup,
+    { address, stride, span }: { readonly address: Local; readonly stride: Local | undefined; readonly span: Local },
     lanes: number,
     no: BlockLabel,
   ): void {
+    const { parts, min, max } = group;
     const { state, scalar } = this.#environment;
     const { f } = state;
     const high = parts.indexed ? parts.indexed.baseHigh : parts.high;
@@ -333,8 +391,16 @@ export class LinearAccesses {
       (lanes - 1) * MAX_STRIDE_BYTES + max - min < HOLE_BYTES,
       () => `${max - min} bytes of ${lanes} lanes are smaller than a hole`,
     );
-    push(f, gtU(stride, MAX_STRIDE_BYTES));
-    f.brIf(no);
+    if (stride) {
+      push(f, gtU(stride, MAX_STRIDE_BYTES));
+      f.brIf(no);
+    }
+    this.#refuseForbidden(group, address, span, no);
+  }
+
+  /** `span`: from the first lane's address to the last one's. */
+  #refuseForbidden({ min, max, writes }: AccessGroup, address: Local, span: Term, no: BlockLabel): void {
+    const { f } = this.#environment.state;
     const permissions = and(validityOf(sum(address, min)), validityOf(sum(address, span, max - 1)));
     push(f, eqz(and(permissions, writes ? MAY_WRITE : MAY_READ)));
     f.brIf(no);
