@@ -143,8 +143,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'sixteen lanes: an index that wraps',
     file: 'src/emulator/jit/regions/linear-accesses.ts',
-    from: 'refuse(`reach ${isSigned}`, isFar);',
-    to: '',
+    from: 'gtU(isSigned ? sum(first, INDEX_REACH) : first, isSigned ? 2 * INDEX_REACH : INDEX_REACH)',
+    to: 'and(first, 0)',
     noticedBy: test('test/far-lanes.test.ts'),
   },
   {
@@ -157,8 +157,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'sixteen lanes: step of an index',
     file: 'src/emulator/jit/regions/linear-accesses.ts',
-    from: 'refuse(`step ${unit} ${group.writes}`, eqz(isFollowing(step, unit, group)));',
-    to: '',
+    from: 'eqz(isFollowing(step, unit, group))',
+    to: 'and(step, 0)',
     noticedBy: instructions,
   },
   {
