@@ -26,7 +26,7 @@ import {
 import type { Block, Successor } from './function/control-flow.ts';
 import type { Decoded } from './function/decoded.ts';
 import { FunctionState } from './function/function-state.ts';
-import type { Literal } from './function/literals.ts';
+import { type Literal, Literals } from './function/literals.ts';
 import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
 import { type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
@@ -36,6 +36,8 @@ import type { Region } from './regions/region.ts';
 import { RegionBuilder } from './regions/region-builder.ts';
 import { RegionLowering } from './regions/region-lowering.ts';
 
+/** Parameters. */
+const [RECORD, WAVE] = [0, 1];
 /** What the module exports. */
 export const FUNCTION_NAME = 'f';
 
@@ -63,9 +65,12 @@ export function lowerFunction(
   name: string,
   vertical: VerticalMode,
 ): LoweredFunction {
-  const state = new FunctionState(context, spaces, name);
-  state.f.maxCodeBytes = MAX_CODE_BYTES;
-  context.module.export(FUNCTION_NAME, state.f);
+  const { parameters, results } = context.handlerType;
+  const f = context.module.function(parameters, results, name);
+  f.maxCodeBytes = MAX_CODE_BYTES;
+  context.module.export(FUNCTION_NAME, f);
+  const own = { wave: f.param(WAVE), literalBase: f.local('i32') };
+  const state = new FunctionState({ context, spaces, literals: new Literals() }, f, own);
   const lowering = new FunctionLowering(state, blocks, vertical);
   lowering.emit();
   const { regions, liveIn, loops } = lowering;
@@ -110,7 +115,8 @@ class FunctionLowering {
   }
 
   emit(): void {
-    const { f, record, wave, literalBase } = this.#state;
+    const { f, wave, literalBase } = this.#state;
+    const record = f.param(RECORD);
     // The executor takes one instruction for the call.
     addToBudget(f, wave, 1);
     const budget = f.local('i32');
@@ -341,7 +347,8 @@ class FunctionLowering {
    * blocks, while the turn lasts.
    */
   #goOn(): void {
-    const { f, record, wave } = this.#state;
+    const { f, wave } = this.#state;
+    const record = f.param(RECORD);
     const next = f.local('i32');
     f.tee(next);
     f.load('i32.load', RECORD_HANDLER);

@@ -1,30 +1,41 @@
-/** One function being emitted: what all its regions use. Parameters are (record, wave). */
+/** One function being emitted: what all its regions use. */
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import type { ValueType } from '../../../wasm/types.ts';
 import type { Emitter } from '../../lowering/emitter.ts';
 import type { AddressSpaces } from '../../lowering/memory-access.ts';
 import type { ModuleContext } from '../../lowering/module-context.ts';
 import type { Decoded } from './decoded.ts';
-import { Literals } from './literals.ts';
+import type { Literals } from './literals.ts';
 
 export class FunctionState {
   readonly f: FunctionBuilder;
   readonly e: Emitter;
   readonly context: ModuleContext;
   readonly spaces: AddressSpaces;
-  readonly record: Local;
   readonly wave: Local;
-  readonly literals = new Literals();
+  readonly literals: Literals;
   /** Address of the literals. */
   readonly literalBase: Local;
 
-  constructor(context: ModuleContext, spaces: AddressSpaces, name: string) {
+  constructor(
+    { context, spaces, literals }: Pick<FunctionState, 'context' | 'spaces' | 'literals'>,
+    f: FunctionBuilder,
+    { wave, literalBase }: Pick<FunctionState, 'wave' | 'literalBase'>,
+  ) {
     this.context = context;
     this.spaces = spaces;
-    this.f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
-    this.e = { f: this.f, context };
-    this.record = this.f.param(0);
-    this.wave = this.f.param(1);
-    this.literalBase = this.f.local('i32');
+    this.literals = literals;
+    this.f = f;
+    this.e = { f, context };
+    this.wave = wave;
+    this.literalBase = literalBase;
+  }
+
+  /** A part of the function that it calls: a function with these parameters behind (wave, literals). */
+  part(name: string, parameters: readonly ValueType[], results: readonly ValueType[]): FunctionState {
+    const { module } = this.context;
+    const f = module.function(['i32', 'i32', ...parameters], results, `${this.f.name} ${name}`);
+    return new FunctionState(this, f, { wave: f.param(0), literalBase: f.param(1) });
   }
 
   pushLiteral(index: number): void {

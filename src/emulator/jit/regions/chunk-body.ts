@@ -33,12 +33,18 @@ export interface ChunkEnvironment {
   readonly region: Region;
   scalar(node: Node): Local;
   splat(node: Node): Lanes;
+  /** Offset in the wave state of a row that lanes read from each other. */
+  gatheredRow(offset: number): number;
+}
+
+/** What bodies use that give up on what is unusual. */
+export interface FastEnvironment {
   readonly hoisted: Hoisted;
   /** Accesses that have a short way. */
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   readonly ranges: PermittedRanges;
-  /** Offset in the wave state of a row that lanes read from each other. */
-  gatheredRow(offset: number): number;
+  /** Accesses that are looked at before the chunk. */
+  readonly linear: LinearAccesses | undefined;
 }
 
 /** What a body computes. */
@@ -71,7 +77,7 @@ export class ChunkBody {
   readonly #values: BodyValues;
   /** Lane values that this body needs, in order. */
   readonly #nodes: readonly Node[];
-  readonly #isFast: boolean;
+  readonly #fast: FastEnvironment | undefined;
   readonly #memory: FastMemory | undefined;
   readonly #atomic: FastAtomic | undefined;
   readonly #lastUse = new Map<Node, Node>();
@@ -81,7 +87,6 @@ export class ChunkBody {
   #lanes = new Map<Node, Lanes>();
   /** Of each load, the nodes of its dwords. */
   readonly #dwords = new Map<Node, Node[]>();
-  readonly #linear: LinearAccesses | undefined;
   /**
    * In a chunk with lanes off: its vector of NIBBLE_SPREADS, and what was made with it for an access that is
    * being opened.
@@ -94,17 +99,13 @@ export class ChunkBody {
    */
   readonly #unloaded = new Set<Node>();
 
-  /**
-   * `isFast`: without calls; it gives up on what is unusual. With `linear`, whose accesses are looked at
-   * before the chunk.
-   */
-  constructor(environment: ChunkEnvironment, values: BodyValues, isFast: boolean, linear?: LinearAccesses) {
+  /** With `fast`: without calls; it gives up on what is unusual. */
+  constructor(environment: ChunkEnvironment, values: BodyValues, fast?: FastEnvironment) {
     this.#environment = environment;
     this.#values = values;
     const { rows, ballots, lanes, rare } = values;
     this.#kept = new Set([...rows.values(), ...ballots.values()]);
-    this.#isFast = isFast;
-    this.#linear = linear;
+    this.#fast = fast;
     const needed = new Set([...this.#kept, ...rare]);
     for (const node of lanes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;
@@ -122,20 +123,19 @@ export class ChunkBody {
         if (keepsNan(node) && !(atomic && node.id > atomic.id)) this.#covered.add(arg);
       }
     }
-    if (isFast) {
+    if (fast) {
       const argument = (node: Node): LaneArgument => this.#argument(node);
       const address = (node: Node): LaneArgument => this.#addressArgument(node);
-      const { state, hoisted, groups, ranges } = environment;
       // Lanes that are off are known in the whole chunk.
       const spread = (_: Local, emit: () => void): void => emit();
-      this.#memory = new FastMemory({ state, hoisted, groups, ranges, linear, argument, address, spread });
+      this.#memory = new FastMemory({ ...fast, state: environment.state, argument, address, spread });
       if (atomic) this.#atomic = new FastAtomic(environment.state, atomic);
     }
   }
 
   #uses(node: Node): readonly Node[] {
-    const group = this.#environment.groups.get(node);
-    return group && this.#linear?.has(group) ? node.args.slice(1) : usedBy(node, this.#isFast);
+    const group = this.#fast?.groups.get(node);
+    return group && this.#fast?.linear?.has(group) ? node.args.slice(1) : usedBy(node, this.#fast !== undefined);
   }
 
   /** Whether a fast body may give up. */
@@ -252,7 +252,7 @@ export class ChunkBody {
     this.#memory!.close();
     if (this.#spread) f.free(this.#spread);
     this.#spread = undefined;
-    this.#linear?.advance();
+    this.#fast?.linear?.advance();
   }
 
   emitSlow(place: ChunkPlace, nibble: Local, mask: Local): void {
@@ -285,7 +285,7 @@ export class ChunkBody {
     if (isAccess(node) && node !== this.#atomic?.node && body.slow)
       this.#memory!.open(node, body.place, body.slow, body.mask);
     f.free(...this.#opening.splice(0));
-    if (node.leaf.kind === 'load' && this.#isFast && !isLeftOut(node)) {
+    if (node.leaf.kind === 'load' && this.#fast && !isLeftOut(node)) {
       for (const dword of this.#dwords.get(node)!) if (dword) this.#unloaded.add(dword);
     } else if (node.leaf.kind !== 'loaded') {
       const lanes = f.scoped(() => this.#lanesOf(body, node));

@@ -7,16 +7,18 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { type Lanes, splat } from '../../lowering/emitter.ts';
+import type { Lanes } from '../../lowering/emitter.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
+import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess } from './access-group.ts';
 import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
 import { Hoisted } from './hoisted.ts';
 import { type EmittedValues, LinearAccesses } from './linear-accesses.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
+import { SlowPart } from './slow-part.ts';
+import { splatsOf } from './splats.ts';
 import type { UsualValues } from './usual.ts';
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
@@ -61,6 +63,9 @@ export interface RegionLanes {
   readonly ballots: readonly NodeOf<'ballot'>[];
 }
 
+/** Emits the chunk at hand the slow way: the active lanes, as bits and as a mask. */
+type SlowBody = (nibble: Local, mask: Local) => void;
+
 interface LinearBody {
   readonly accesses: LinearAccesses;
   readonly body: ChunkBody;
@@ -72,7 +77,7 @@ export class ChunkLoop {
   readonly #region: Region;
   readonly #values: RegionLanes;
   readonly #scalar: (node: Node) => Local;
-  readonly #splats = new Map<Node, Lanes>();
+  #splats: ReadonlyMap<Node, Lanes> = new Map();
   readonly #copies = new Map<number, number>();
   readonly #chunk: Local;
   readonly #pointer: Local;
@@ -92,26 +97,25 @@ export class ChunkLoop {
     const { lanes, usual, usualLanes } = this.#values;
     const all = this.#bodyValues(lanes, (node) => node);
     const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
-    this.#prepare([all, usually]);
     const isFast = haveFastAccess(usualLanes);
-    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
-    const hoisted = new Hoisted(f);
-    hoisted.emit(this.#state, new Set(groups.values()));
-    const ranges = new PermittedRanges(this.#state);
-    ranges.emit(groups.values());
+    this.#prepare();
+    this.#splats = splatsOf(this.#state, [isFast ? usually : all], isFast, this.#scalar);
     const environment: ChunkEnvironment = {
       state: this.#state,
-      hoisted,
-      groups,
-      ranges,
       region: this.#region,
       scalar: this.#scalar,
       splat: (node) => this.#splats.get(node)!,
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
-    const slow = new ChunkBody(environment, all, false);
-    const fast = isFast ? new ChunkBody(environment, usually, true) : undefined;
+    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
+    const hoisted = new Hoisted(f);
+    hoisted.emit(this.#state, new Set(groups.values()));
+    const ranges = new PermittedRanges(this.#state);
+    ranges.emit(groups.values());
+    const fastly = { hoisted, groups, ranges, linear: undefined };
+    const fast = isFast ? new ChunkBody(environment, usually, fastly) : undefined;
     fast?.prepare();
+    const slow = this.#slowBody(environment, all, isFast);
     const isAtomic = lanes.some(({ leaf }) => leaf.kind === 'atomic');
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
     const linear =
@@ -126,7 +130,7 @@ export class ChunkLoop {
       this.#emitGroups(
         fast,
         slow,
-        linear && { accesses: linear, body: new ChunkBody(environment, usually, true, linear) },
+        linear && { accesses: linear, body: new ChunkBody(environment, usually, { ...fastly, linear }) },
       );
     fast?.release();
     linear?.release();
@@ -144,7 +148,7 @@ export class ChunkLoop {
   }
 
   /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
-  #emitShort(fast: ChunkBody, slow: ChunkBody): void {
+  #emitShort(fast: ChunkBody, slow: SlowBody): void {
     const { f, spaces } = this.#state;
     const pushExec = (): void => f.get(this.#scalar(this.#region.exec!));
     pushExec();
@@ -168,7 +172,7 @@ export class ChunkLoop {
   }
 
   /** All chunks with masks. */
-  #emitMasked(fast: ChunkBody, slow: ChunkBody): void {
+  #emitMasked(fast: ChunkBody, slow: SlowBody): void {
     const { f, spaces } = this.#state;
     const zero = f.local('i32');
     f.i32(0);
@@ -207,7 +211,7 @@ export class ChunkLoop {
   }
 
   /** A loop over groups of chunks that are fully active, or else go one by one. */
-  #emitGroups(fast: ChunkBody, slow: ChunkBody, linear?: LinearBody): void {
+  #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody): void {
     const { f, spaces } = this.#state;
     const unrolled = (body: ChunkBody): number => UNROLL.find(([size]) => body.size <= size)![1];
     const chunks = linear ? AHEAD_CHUNKS : unrolled(fast);
@@ -277,7 +281,7 @@ export class ChunkLoop {
    * have masks, chunks with some lanes off try that first. Afterwards no lane is active between `end` and
    * #chunk, which is the wave's size after the last one.
    */
-  #emitSlowLoop(slow: ChunkBody, end?: Local, masked?: ChunkBody): void {
+  #emitSlowLoop(slow: SlowBody, end?: Local, masked?: ChunkBody): void {
     const { f, spaces } = this.#state;
     const nibble = f.local('i32');
     const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
@@ -299,7 +303,7 @@ export class ChunkLoop {
               f.br(next);
             });
           }
-          slow.emitSlow(place, nibble, mask);
+          slow(nibble, mask);
         });
         f.free(mask);
         this.#advance();
@@ -383,26 +387,25 @@ export class ChunkLoop {
     return mask;
   }
 
-  #prepare(bodies: readonly BodyValues[]): void {
+  /** The one that can do everything: in place where there is no other. */
+  #slowBody(environment: ChunkEnvironment, values: BodyValues, isApart: boolean): SlowBody {
+    if (!isApart) {
+      const body = new ChunkBody(environment, values);
+      const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
+      return (nibble, mask) => body.emitSlow(place, nibble, mask);
+    }
+    const part = new SlowPart(environment, values);
+    return (nibble) => part.call(this.#chunk, nibble);
+  }
+
+  #prepare(): void {
     const { f } = this.#state;
     const { rows, gathered } = this.#region;
-    for (const { lanes, rows: results, ballots } of bodies) {
-      for (const node of lanes) {
-        if (node.leaf.kind === 'laneMask') continue;
-        for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) this.#splat(arg);
-      }
-      for (const node of [...results.values(), ...ballots.values()]) this.#splat(node);
-    }
     for (const local of this.ballots.values()) {
       f.i64(0n);
       f.set(local);
     }
     for (const offset of gathered) if (rows.has(offset)) this.#copyRow(offset);
-  }
-
-  #splat(node: Node): void {
-    if (node.lane || this.#splats.has(node)) return;
-    this.#splats.set(node, splat(this.#state.e, this.#scalar(node), node.type as 'i32'));
   }
 
   /** A row that the region writes while other lanes still read it is read from a copy. */

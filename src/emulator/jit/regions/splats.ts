@@ -1,0 +1,27 @@
+/** Values of the wave as vectors. */
+import type { Type } from '../../../ir/types.ts';
+import type { Local } from '../../../wasm/function.ts';
+import { type Lanes, splat } from '../../lowering/emitter.ts';
+import type { FunctionState } from '../function/function-state.ts';
+import { usedBy } from './access-group.ts';
+import type { BodyValues } from './chunk-body.ts';
+import type { Node } from './node.ts';
+
+/** Emits all that bodies with such values read, which are `isFast` or not. */
+export function splatsOf(
+  state: FunctionState,
+  bodies: readonly BodyValues[],
+  isFast: boolean,
+  scalar: (node: Node) => Local,
+): ReadonlyMap<Node, Lanes> {
+  const splats = new Map<Node, Lanes>();
+  const add = (node: Node): void => {
+    if (node.lane || splats.has(node)) return;
+    splats.set(node, splat(state.e, scalar(node), node.type as Type));
+  };
+  for (const { lanes, rows, ballots } of bodies) {
+    for (const node of lanes) if (node.leaf.kind !== 'laneMask') usedBy(node, isFast).forEach(add);
+    for (const node of [...rows.values(), ...ballots.values()]) add(node);
+  }
+  return splats;
+}
