@@ -22,9 +22,12 @@ const KERNEL = (access: string): string => `
   s_cmp_lg_u32 s12, 0
   s_cbranch_scc1 1b
   s_endpgm`;
+/** The same where a lane's address is not the sum of a base and an index. */
+const APART = (access: string): string => KERNEL(`v_add_u32 v4, s8, v1\n v_mov_b32 v5, s9\n ${access}`);
 const image = imageOf(
   kernelText('store', KERNEL('global_store_dword v1, v3, s[8:9]\n global_store_dword v1, v3, s[8:9] offset:4')),
   kernelText('load', KERNEL('global_load_dword v3, v1, s[8:9]\n global_load_dword v4, v1, s[8:9] offset:4')),
+  kernelText('apart', APART('global_load_dword v3, v[4:5], off\n global_load_dword v6, v[4:5], off offset:4')),
 );
 
 const SIZE_BYTES = 2 ** 17;
@@ -32,7 +35,7 @@ const PAGE_BYTES = 4096n;
 
 for (const [executor, options] of Object.entries(EXECUTORS)) {
   test(`${executor}: first and last lane are in two allocations, others between them`, () => {
-    for (const kernel of ['store', 'load']) {
+    for (const kernel of ['store', 'load', 'apart']) {
       for (const stride of [4n, 128n, 132n, 256n, 1024n, 1028n]) {
         using rig = new KernelRig(options, image);
         const { memory } = rig.device;
