@@ -60,7 +60,7 @@ export function emitUniformLoad(
         f.op('i32.and');
       }
       f.op('i32.eqz');
-      f.if(undefined, () => {
+      f.ifRare(() => {
         at.pushRecord();
         f.get(at.wave);
         f.i32(-1);
