@@ -1,6 +1,6 @@
 /**
- * Lanes that access memory at equal distances are looked at together only where no hole fits between them, and
- * their indices do not wrap.
+ * Lanes that access memory at equal distances are looked at together only where no hole fits between them,
+ * and their indices do not wrap.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -14,8 +14,8 @@ export const isFollowing = (step: Local, unit: number, { writes }: { readonly wr
   writes ? eq(step, unit) : unit === 1 ? leU(step, 1) : or(eq(step, unit), eqz(step));
 
 /**
- * Swizzle that makes each lane's value of a vector where lanes are `stride` bytes apart: `unitBytes`, its own;
- * 0, that of the first lane. With `isAny` another stride gives some swizzle.
+ * Swizzle that makes each lane's value of a vector where lanes are `stride` bytes apart: `unitBytes`, its
+ * own; 0, that of the first lane. With `isAny` another stride gives some swizzle.
  */
 export function followingSpread(stride: Local, unitBytes: number, isAny: boolean): Push {
   const [ofAll, ofFirst] = [15 * 16, 1 * 16];
