@@ -15,7 +15,11 @@ export interface CarriedMasks {
   readonly to: ReadonlyMap<ExecRegion, number>;
 }
 
-export const carriedMasks = (fn: ToolFunction): CarriedMasks => new CarriedMaskFinder(fn).find();
+const NOTHING: CarriedMasks = { count: 0, from: new Map(), to: new Map() };
+
+/** In blocks of one region there is nothing to come to. */
+export const carriedMasks = (fn: ToolFunction): CarriedMasks =>
+  fn.blocks.some((block) => execRegions(block).length > 1) ? new CarriedMaskFinder(fn).find() : NOTHING;
 
 /** A region in its block. */
 interface Place {

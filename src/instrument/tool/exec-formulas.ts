@@ -15,6 +15,7 @@ import {
   combine,
   formulaKey,
   formulaOf,
+  isSameFormula,
   ONES,
   ZEROS,
 } from './bit-formula.ts';
@@ -26,20 +27,28 @@ const STATES: ReadonlyMap<string, number> = new Map([
   ['vcc', SGPR_VCC_LO],
 ]);
 const ALL_ONES = (1n << 64n) - 1n;
+/** Numbers that scalar registers may have. */
+const SCALARS = 256;
 
 /** A formula for each dword of a value, undefined where there is none. */
 type Dwords = readonly (BitFormula | undefined)[];
+const NOTHING: Dwords = [];
 
 /** What registers hold. Those that are not in it may hold anything. */
 type Registers = Map<number, BitFormula>;
 
 export class ExecFormulas {
-  readonly #ids = new Map<string, AtomId>();
+  readonly #ids = new Map<number, AtomId>();
   readonly #before = new Map<ToolBlock, Registers>();
   readonly #masks = new Map<ExecRegion, string>();
+  /** Of each region what changes scalar registers; blocks are gone through several times. */
+  readonly #changes = new Map<ExecRegion, readonly ToolInstruction[]>();
 
   constructor(blocks: readonly ToolBlock[]) {
-    for (const block of blocks) this.#before.set(block, new Map());
+    for (const block of blocks) {
+      this.#before.set(block, new Map());
+      for (const region of execRegions(block)) this.#changes.set(region, region.instructions.filter(changesScalars));
+    }
     this.#flow(blocks);
     for (const block of blocks) this.#run(block, true);
   }
@@ -74,7 +83,7 @@ export class ExecFormulas {
         const { size } = before;
         for (const [register, bits] of before) {
           const other = after.get(register);
-          if (!other || formulaKey(other) !== formulaKey(bits)) before.delete(register);
+          if (!other || !isSameFormula(other, bits)) before.delete(register);
         }
         if (before.size < size) work.add(to);
       }
@@ -84,28 +93,34 @@ export class ExecFormulas {
   /** What registers hold behind a block. */
   #run(block: ToolBlock, isRecorded: boolean): Registers {
     const registers: Registers = new Map(this.#before.get(block));
-    const run = new BlockRun(registers, (name) => this.#idOf(name));
+    const run = new BlockRun(registers, (place, register) => this.#idOf(place * SCALARS + register));
     run.begin(block);
     for (const region of execRegions(block)) {
       if (isRecorded) this.#masks.set(region, run.mask);
-      for (const each of region.instructions) run.step(each);
+      for (const each of this.#changes.get(region)!) run.step(each);
     }
     return registers;
   }
 
-  #idOf(name: string): AtomId {
-    const id = this.#ids.get(name) ?? this.#ids.size;
-    this.#ids.set(name, id);
+  #idOf(name: number): AtomId {
+    let id = this.#ids.get(name);
+    if (id === undefined) {
+      id = this.#ids.size;
+      this.#ids.set(name, id);
+    }
     return id;
   }
 }
 
+const changesScalars = ({ step: { effects, control } }: ToolInstruction): boolean =>
+  control === 'call' || effects.writesAnyOf.has('scalar') || effects.writes.some(({ file }) => file === 'scalar');
+
 /** One way through a block. */
 class BlockRun {
   readonly #registers: Registers;
-  readonly #idOf: (name: string) => AtomId;
+  readonly #idOf: (place: number, register: number) => AtomId;
 
-  constructor(registers: Registers, idOf: (name: string) => AtomId) {
+  constructor(registers: Registers, idOf: (place: number, register: number) => AtomId) {
     this.#registers = registers;
     this.#idOf = idOf;
   }
@@ -115,7 +130,7 @@ class BlockRun {
   }
 
   begin(block: ToolBlock): void {
-    this.#nameExec(`block ${block.index}`);
+    this.#nameExec(-1 - block.index);
   }
 
   step(instruction: ToolInstruction): void {
@@ -123,18 +138,18 @@ class BlockRun {
     const { effects, meaning } = step;
     if (step.control === 'call' || effects.writesAnyOf.has('scalar')) this.#registers.clear();
     else {
-      const written = effects.writes.filter(({ file }) => file === 'scalar');
-      const results = written.length > 0 && meaning ? this.#resultsOf(instruction, meaning.values) : new Map();
-      for (const { first, dwords } of written) {
+      const results = meaning ? this.#resultsOf(instruction, meaning.values) : new Map();
+      for (const { file, first, dwords } of effects.writes) {
+        if (file !== 'scalar') continue;
         for (let register = first; register < first + dwords; register++) this.#registers.delete(register);
       }
       for (const [register, bits] of results) if (bits) this.#registers.set(register, bits);
     }
-    this.#nameExec(`${address}`);
+    this.#nameExec(address);
   }
 
-  /** EXEC has a formula everywhere. */
-  #nameExec(place: string): void {
+  /** EXEC has a formula everywhere. Places are addresses, or below 0 for blocks. */
+  #nameExec(place: number): void {
     for (const register of [SGPR_EXEC_LO, SGPR_EXEC_LO + 1]) this.#read(place, register);
   }
 
@@ -142,45 +157,50 @@ class BlockRun {
   #resultsOf(instruction: ToolInstruction, values: readonly Value[]): Map<number, BitFormula | undefined> {
     const results = new Map<number, BitFormula | undefined>();
     const known = new Map<Value, Dwords>();
-    for (const value of values) {
-      const args = value.args.map((arg) => known.get(arg) ?? []);
-      const { leaf } = value;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]!;
       if (value.lane) continue;
+      const { leaf, args } = value;
       if (leaf.kind === 'setOperand') {
         const operand = instruction.step.instruction.operand(leaf.at.operand);
-        if (operand.kind === 'scalar') results.set(operand.register + leaf.at.dword, args[0]![0]);
+        if (operand.kind === 'scalar') results.set(operand.register + leaf.at.dword, known.get(args[0]!)?.[0]);
       } else if (leaf.kind === 'setState') {
         const register = STATES.get(leaf.slot);
         if (register === undefined) continue;
-        for (const i of [0, 1]) results.set(register + i, args[0]![i]);
-      } else known.set(value, this.#evaluate(instruction, value, args));
+        for (const dword of [0, 1]) results.set(register + dword, known.get(args[0]!)?.[dword]);
+      } else {
+        const dwords = this.#evaluate(instruction, value, known);
+        if (dwords !== NOTHING) known.set(value, dwords);
+      }
     }
     return results;
   }
 
-  #evaluate(instruction: ToolInstruction, { leaf, type }: Value, args: readonly Dwords[]): Dwords {
+  #evaluate(instruction: ToolInstruction, { leaf, type, args }: Value, known: ReadonlyMap<Value, Dwords>): Dwords {
     switch (leaf.kind) {
       case 'const':
         return type === 'i32' ? [constantBits(BigInt.asUintN(32, leaf.value), 0)] : dwordsOf(leaf.value);
       case 'operand': {
         const operand = instruction.step.instruction.operand(leaf.at.operand);
-        if (operand.kind === 'scalar') return [this.#read(`${instruction.address}`, operand.register + leaf.at.dword)];
-        return operand.kind === 'constant' ? [constantBits(operand.value, leaf.at.dword)] : [];
+        if (operand.kind === 'scalar') return [this.#read(instruction.address, operand.register + leaf.at.dword)];
+        return operand.kind === 'constant' ? [constantBits(operand.value, leaf.at.dword)] : NOTHING;
       }
       case 'state': {
         const register = STATES.get(leaf.slot);
-        return register === undefined ? [] : [0, 1].map((i) => this.#read(`${instruction.address}`, register + i));
+        return register === undefined ? NOTHING : [0, 1].map((i) => this.#read(instruction.address, register + i));
       }
       case 'pure':
-        return pure(leaf.op, args);
+        return pure(leaf.op, known.get(args[0]!) ?? NOTHING, known.get(args[1]!) ?? NOTHING);
       default:
-        return [];
+        return NOTHING;
     }
   }
 
   /** What a register holds; what is not known gets a name. */
-  #read(place: string, register: number): BitFormula {
-    const bits = this.#registers.get(register) ?? formulaOf(this.#idOf(`${place}: ${register}`));
+  #read(place: number, register: number): BitFormula {
+    const known = this.#registers.get(register);
+    if (known) return known;
+    const bits = formulaOf(this.#idOf(place, register));
     this.#registers.set(register, bits);
     return bits;
   }
@@ -200,12 +220,12 @@ const BITWISE: ReadonlyMap<string, BitOperation> = new Map(
   ),
 );
 
-function pure(op: string, [a = [], b = []]: readonly Dwords[]): Dwords {
+function pure(op: string, a: Dwords, b: Dwords): Dwords {
   if (op === 'i64.low') return [a[0]];
   if (op === 'i64.high') return [a[1]];
   if (op === 'i64.pack') return [a[0], b[0]];
   const operation = BITWISE.get(op);
-  if (!operation) return [];
+  if (!operation || a === NOTHING || b === NOTHING) return NOTHING;
   return a.map((bits, i) => {
     const other = b[i];
     return bits && other && combine(operation, bits, other);
