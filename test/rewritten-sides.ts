@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { parseCodeObject } from '../src/codeobject/code-object.ts';
 import type { StepObserver } from '../src/emulator/reference/step-observer.ts';
+import { registerNumber } from '../src/flow/steps.ts';
 import type { LaunchObserver } from '../src/hsa/runtime/launch-observer.ts';
 import type { PcMap } from '../src/instrument/layout/pc-map.ts';
+import type { RegisterPlan } from '../src/instrument/machine/register-plan.ts';
+import { RegisterPlans } from '../src/instrument/points/register-plans.ts';
+import type { RegisterFile } from '../src/ir/effects.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
+import { mostRegisters } from '../src/lift/register-limits.ts';
 import { compareSides, type Difference, type Side } from './side-by-side.ts';
 import { LEFT_OUT } from './tool-runs.test-support.ts';
 
@@ -38,10 +43,32 @@ export function differenceOf({ original, bytes, map }: Rewriting, run: RunCode):
   const meaning = meaningOf(map);
   const old = sideOf(original, run, { originalOf: (address) => (isKept(address) ? address : undefined), meaning });
   const rewritten = sideOf(bytes, run, { originalOf, meaning });
+  const plans = new RegisterPlans(lifted);
   return compareSides(old, rewritten, (address) => {
     const step = lifted.stepAt(address)!;
-    return lifted.functionOf(step)?.liveBefore(step);
+    const own = lifted.functionOf(step);
+    if (!own) return undefined;
+    const { active, inactive } = own.liveBefore(step);
+    const nobodys = unusedRegisters(plans.planOf(own), step.instruction.target.processor);
+    return { active: active & ~nobodys, inactive: inactive & ~nobodys };
   });
+}
+
+/**
+ * What is chosen at run time may be any register as far as liveness knows, but no wave has more than its
+ * kernel was granted.
+ */
+function unusedRegisters({ scalar, vector, accumulator }: RegisterPlan, processor: string): bigint {
+  const behind = (file: RegisterFile, { used }: { readonly used: number }, end: number): bigint => {
+    const [from, to] = [BigInt(registerNumber(file, used)), BigInt(registerNumber(file, Math.max(used, end)))];
+    return (1n << to) - (1n << from);
+  };
+  const { sgprCount, vgprCount, agprCount } = mostRegisters(processor);
+  return (
+    behind('scalar', scalar, sgprCount) |
+    behind('vector', vector, vgprCount) |
+    behind('accumulator', accumulator, agprCount)
+  );
 }
 
 /**
@@ -53,6 +80,7 @@ function meaningOf(map: PcMap): (address: number) => number {
   const [start, end] = [map.rows[0]!.address, map.rows.at(-1)!.address + map.rows.at(-1)!.sizeBytes];
   const isCode = (address: number): boolean => address >= start && address < end && map.rowAt(address) !== undefined;
   return (address) => {
+    if (!isCode(address)) return address;
     const met: number[] = [];
     let at = address;
     for (; isCode(at) && !met.includes(at); at = map.originOf(at)) met.push(at);
