@@ -99,7 +99,7 @@ export class ChunkLoop {
     const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
     const isFast = haveFastAccess(usualLanes);
     this.#prepare();
-    this.#splats = splatsOf(this.#state, [isFast ? usually : all], isFast, this.#scalar);
+    this.#splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
     const environment: ChunkEnvironment = {
       state: this.#state,
       region: this.#region,

@@ -51,7 +51,7 @@ export class SlowPart {
       locals.set(node, local);
     }
     const scalar = (node: Node): Local => locals.get(node)!;
-    const splats = splatsOf(state, [values], false, scalar);
+    const splats = splatsOf(state, values, false, scalar);
     const masks = this.#ballots.map((_, i) => f.param(FIRST_VALUE + this.#scalars.length + i));
     const conditions = [...values.ballots.values()];
     const ballots = new Map(masks.map((mask, i) => [mask, conditions[i]!]));

@@ -7,10 +7,10 @@ import { usedBy } from './access-group.ts';
 import type { BodyValues } from './chunk-body.ts';
 import type { Node } from './node.ts';
 
-/** Emits all that bodies with such values read, which are `isFast` or not. */
+/** Emits all values of the wave that a body reads, a fast one or not. */
 export function splatsOf(
   state: FunctionState,
-  bodies: readonly BodyValues[],
+  { lanes, rows, ballots }: BodyValues,
   isFast: boolean,
   scalar: (node: Node) => Local,
 ): ReadonlyMap<Node, Lanes> {
@@ -19,9 +19,7 @@ export function splatsOf(
     if (node.lane || splats.has(node)) return;
     splats.set(node, splat(state.e, scalar(node), node.type as Type));
   };
-  for (const { lanes, rows, ballots } of bodies) {
-    for (const node of lanes) if (node.leaf.kind !== 'laneMask') usedBy(node, isFast).forEach(add);
-    for (const node of [...rows.values(), ...ballots.values()]) add(node);
-  }
+  for (const node of lanes) if (node.leaf.kind !== 'laneMask') usedBy(node, isFast).forEach(add);
+  for (const node of [...rows.values(), ...ballots.values()]) add(node);
   return splats;
 }
