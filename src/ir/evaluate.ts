@@ -94,6 +94,19 @@ const writesRepeatedly = ({ values }: Program): boolean =>
 /** Generated code makes the accesses of so many neighbouring lanes before those of the next. */
 const LANES_TOGETHER = 4;
 
+const lanesUpTo = (count: number): readonly number[] => Array.from({ length: count }, (_, lane) => lane);
+const LANES = { 32: lanesUpTo(32), 64: lanesUpTo(64) } as const;
+
+/** What was asked for last: waves mostly execute several instructions with the same EXEC. */
+let asked: { readonly exec: bigint; readonly all: readonly number[]; readonly active: readonly number[] } | undefined;
+
+function activeLanes(all: readonly number[], exec: bigint): readonly number[] {
+  if (asked?.exec !== exec || asked.all !== all) {
+    asked = { exec, all, active: all.filter((lane) => (exec >> BigInt(lane)) & 1n) };
+  }
+  return asked.active;
+}
+
 class Evaluation {
   readonly #program: Program;
   readonly #machine: Machine;
@@ -110,8 +123,8 @@ class Evaluation {
     this.#program = program;
     this.#machine = machine;
     const exec = isMatrixProgram(program) ? -1n : (machine.readState('exec') as bigint);
-    this.#lanes = Array.from({ length: program.waveSize }, (_, lane) => lane);
-    this.#active = this.#lanes.filter((lane) => (exec >> BigInt(lane)) & 1n);
+    this.#lanes = LANES[program.waveSize];
+    this.#active = activeLanes(this.#lanes, exec);
     this.#activeNow = this.#active;
   }
 
