@@ -287,6 +287,7 @@ export class JitExecutor implements Executor {
   #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
     return {
       step: (offset) => cache.reachedStep(offset),
+      knownStep: (offset) => cache.stepAt(offset),
       shape: (step) => this.#shape(step),
       isCompiled: (offset) => compiled.entries.has(offset),
       decoded: (step, shape, index) => decoded(step, shape, index, cache.waveSize),
