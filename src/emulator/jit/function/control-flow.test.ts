@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Step } from '../../../ir/step.ts';
-import type { Value } from '../../../ir/types.ts';
 import { type Block, type CodeView, collectBlocks } from './control-flow.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
@@ -19,8 +18,14 @@ function codeOf(count: number, branches: ReadonlyMap<number, number>): CodeView 
   return {
     step,
     knownStep: step,
-    shape: ({ target }) =>
-      ({ control: target === undefined ? 'next' : 'conditional', live: [] as Value[], resumes: false }) as Shape,
+    shape({ target }) {
+      const asked: Partial<Shape> = {
+        control: target === undefined ? 'next' : 'conditional',
+        live: [],
+        resumes: false,
+      };
+      return asked as Shape;
+    },
     isCompiled: () => false,
     decoded: (step, shape, index) => ({ step, shape, index }) as Decoded,
   };
