@@ -7,8 +7,9 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import type { Lanes } from '../../lowering/emitter.ts';
-import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
+import { pushNibbleMask } from '../../lowering/chunk-place.ts';
+import { captured } from '../../lowering/emitter.ts';
+import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess } from './access-group.ts';
 import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
@@ -63,8 +64,8 @@ export interface RegionLanes {
   readonly ballots: readonly NodeOf<'ballot'>[];
 }
 
-/** Emits the chunk at hand the slow way: the active lanes, as bits and as a mask. */
-type SlowBody = (nibble: Local, mask: Local) => void;
+/** Emits the chunk at hand the slow way; `nibble`: its active lanes. */
+type SlowBody = (nibble: Local) => void;
 
 interface LinearBody {
   readonly accesses: LinearAccesses;
@@ -77,7 +78,6 @@ export class ChunkLoop {
   readonly #region: Region;
   readonly #values: RegionLanes;
   readonly #scalar: (node: Node) => Local;
-  #splats: ReadonlyMap<Node, Lanes> = new Map();
   readonly #copies = new Map<number, number>();
   readonly #chunk: Local;
   readonly #pointer: Local;
@@ -99,12 +99,12 @@ export class ChunkLoop {
     const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
     const isFast = haveFastAccess(usualLanes);
     this.#prepare();
-    this.#splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
+    const splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
     const environment: ChunkEnvironment = {
       state: this.#state,
       region: this.#region,
       scalar: this.#scalar,
-      splat: (node) => this.#splats.get(node)!,
+      splat: (node) => splats.get(node)!,
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
     const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
@@ -135,7 +135,7 @@ export class ChunkLoop {
     fast?.release();
     linear?.release();
     hoisted.release();
-    f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
+    f.free(this.#chunk, this.#pointer, ...new Set([...splats.values()].flat()));
   }
 
   #bodyValues(lanes: readonly Node[], of: (node: Node) => Node): BodyValues {
@@ -295,17 +295,17 @@ export class ChunkLoop {
           f.brIf(done);
         }
         this.#setNibble(nibble, this.#chunk, 15);
-        const mask = this.#maskOf(nibble);
         f.block(undefined, (next) => {
           if (masked) {
+            const mask = this.#maskOf(nibble);
             f.block(undefined, (giveUp) => {
               masked.emitFast(place, giveUp, mask, nibble);
               f.br(next);
             });
+            f.free(mask);
           }
-          slow(nibble, mask);
+          slow(nibble);
         });
-        f.free(mask);
         this.#advance();
         f.get(this.#chunk);
         f.i32(spaces.waveSize);
@@ -378,13 +378,8 @@ export class ChunkLoop {
 
   #maskOf(nibble: Local): Local {
     const { f } = this.#state;
-    const mask = f.local('v128');
-    f.get(nibble);
-    f.i32(4);
-    f.op('i32.shl');
-    f.load('v128.load', NIBBLE_MASKS);
-    f.set(mask);
-    return mask;
+    pushNibbleMask(f, nibble);
+    return captured(f);
   }
 
   /** The one that can do everything: in place where there is no other. */
@@ -392,7 +387,11 @@ export class ChunkLoop {
     if (!isApart) {
       const body = new ChunkBody(environment, values);
       const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
-      return (nibble, mask) => body.emitSlow(place, nibble, mask);
+      return (nibble) => {
+        const mask = this.#maskOf(nibble);
+        body.emitSlow(place, nibble, mask);
+        this.#state.f.free(mask);
+      };
     }
     const part = new SlowPart(environment, values);
     return (nibble) => part.call(this.#chunk, nibble);
