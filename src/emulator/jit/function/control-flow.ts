@@ -100,7 +100,7 @@ function collect(code: CodeView, entry: number, maxInstructions: number, leftOut
 function splitLoops(code: CodeView, entry: number, found: Collected, maxInstructions: number): Set<number> {
   const split = new Set<number>();
   const looked = new Set<number>();
-  const ways = [...found.values()].flatMap(({ next, target }) => [next ?? [], target ?? []].flat());
+  const ways = [...found.values()].flatMap(({ next, target }) => [next, target].filter((way) => way !== undefined));
   const cuts = new Set(ways.filter((way) => !found.has(way) && !code.isCompiled(way)));
   for (const cut of [...cuts].sort((a, b) => a - b)) {
     const most = Math.min(looked.size + maxInstructions, MAX_LOOKED);
