@@ -93,6 +93,7 @@ export const SLOW: Readonly<Record<string, readonly string[]>> = {
     'library-functions',
     'lift-execution',
     'memory-safety',
+    'moved-stacks',
     'odd-code',
     'package',
     'payload-waits',

@@ -11,6 +11,15 @@ import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 export const FIRST_PRESERVED = 32;
 export const isPreservedVector = (register: number): boolean => register >= 40 && (register - 40) % 16 < 8;
 
+/**
+ * Registers of a call (the same source): the resource of private memory, the address to go back to, the end
+ * of the frame that is in use, and where functions keep its beginning.
+ */
+export const CALL_REGISTERS = {
+  ...{ resource: 0, resourceDwords: 4, returnAddress: 30 },
+  ...{ stackPointer: 32, framePointer: 33 },
+} as const;
+
 /** Scalar registers that a function may change: from behind the scratch buffer's to the return address. */
 const [FIRST_SCRATCH, SCRATCH_END] = [4, 30];
 const VECTOR_COUNT = 256;

@@ -8,6 +8,7 @@ import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
+import { CALL_REGISTERS, FIRST_PRESERVED } from './calling-convention.ts';
 import { mostRegisters } from './register-limits.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
 import {
@@ -71,10 +72,7 @@ export interface FunctionAnalysis {
   readonly fallsThrough: boolean;
 }
 
-const STACK_POINTER = 32;
-const RETURN_ADDRESS = 30;
-/** Registers that a callee gives back as they were: from behind the return address up to VCC. */
-const FIRST_PRESERVED = 32;
+const { returnAddress: RETURN_ADDRESS, stackPointer: STACK_POINTER } = CALL_REGISTERS;
 /** Behind VCC; up to gfx9 FLAT_SCRATCH and XNACK_MASK stand between it and the numbered registers. */
 const SPECIAL_END = SGPR_VCC_LO + 2;
 const GFX9_SGPRS = 102;

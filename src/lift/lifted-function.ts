@@ -145,6 +145,12 @@ export class LiftedFunction {
     return this.blocks.find(({ instructions }) => instructions[0]!.offset === this.entry);
   }
 
+  /** Whether control may come to the entry from code that is known, when registers hold something else. */
+  get isEnteredAgain(): boolean {
+    const { entryBlock } = this;
+    return this.callers.size > 0 || this.blocks.some(({ next, target }) => [next, target].includes(entryBlock));
+  }
+
   /** Nodes are the indices of the blocks. */
   get graph(): FlowGraph {
     if (!this.#graph) {

@@ -8,20 +8,23 @@ import type { PcCount } from '../../src/device/statistics.ts';
 import { readTraceFile } from '../../src/instrument/index.ts';
 import { instrumentCodeObject } from '../../src/instrument/instrument.ts';
 import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
-import type { AmdgpuStep } from '../../src/isa/amdgpu/step.ts';
+import { PRIVATE_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
+import { type AmdgpuStep, AmdgpuStepReader } from '../../src/isa/amdgpu/step.ts';
 import { type LiftedCode, liftCodeObject } from '../../src/lift/lifted-code.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
 import { assertSameLines } from '../line-differences.test-support.ts';
-import { LoadedImage } from '../loaded-image.test-support.ts';
+import { type LaneAccess, LoadedImage } from '../loaded-image.test-support.ts';
 import { isVector, LEFT_OUT, nameIn } from '../tool-runs.test-support.ts';
 import { type HostPaced, hostPaced } from './host-paced.ts';
 import { type CountedRun, type Looks, type ProgramImage, runCounted, runObserved, wavesOf } from './program-runs.ts';
 
 const TRACED = /^(global|flat|ds)_(load|store|read|write|atomic|add)/;
 const [MIN_RECORDS, MAX_RECORDS] = [2 ** 16, 2 ** 24];
-/** Where all registers are live, what they hold goes to private memory, in which there is no room then. */
-const HAS_NO_ROOM = /the stack of the kernel has no fixed size$/;
+/** Where kernels set their stack pointer. */
+const SETS_STACK = /^s_mov_b32 s32, ([0-9]\w*)$/;
+/** What goes to the frames of functions: through the resource of private memory. */
+const IN_FRAMES = /^buffer_.* s\[0:3\], (0|s3[23])/;
 
 /** A run of a program as it was compiled, which all others are held against. */
 export interface Native extends CountedRun {
@@ -68,6 +71,25 @@ interface ToolRun {
   readonly counts: ReadonlyMap<number, PcCount>;
   readonly reports: readonly ToolReport[];
   readonly image: LoadedImage;
+  /** What the stack pointer is more than natively: tools may have memory below the stack. */
+  readonly movedBy: number;
+}
+
+/** The same for all kernels. */
+function stackMove({ code, image: { processor, name } }: Native, { bytes, map }: NewCode): number {
+  const { elf } = parseCodeObject(bytes, name);
+  const steps = new AmdgpuStepReader(processor, code.functions[0]!.waveSize, 0);
+  const constantOf = (step: AmdgpuStep): number => Number(SETS_STACK.exec(step.text())![1]);
+  const moves = map.rows.flatMap(({ kind, address }) => {
+    const step = kind === 'original' ? code.stepAt(map.originOf(address)) : undefined;
+    if (!step || !SETS_STACK.test(step.text())) return [];
+    const words = elf.read(BigInt(address), 8, 'an instruction');
+    const now = steps.step(new DataView(words.buffer, words.byteOffset, words.byteLength), 0);
+    return [constantOf(now as AmdgpuStep) - constantOf(step)]; // reason: it is the same instruction
+  });
+  const [move = 0, ...others] = new Set(moves);
+  assert.deepEqual(others, []);
+  return move;
 }
 
 async function runTools(native: Native, ...tools: readonly string[]): Promise<ToolRun> {
@@ -77,10 +99,9 @@ async function runTools(native: Native, ...tools: readonly string[]): Promise<To
   const run = await runCounted({ ...native.image, bytes }, session, image);
   const counts = assertSame(tools.join(), run, map, native);
   for (const { coverage } of session.reports) {
-    const refused = Object.keys(coverage.refused).filter((reason) => !HAS_NO_ROOM.test(reason));
-    assert.deepEqual(refused, [], tools.join());
+    assert.deepEqual(coverage.refused, {}, tools.join());
   }
-  return { reports: session.reports, image, counts };
+  return { reports: session.reports, image, counts, movedBy: stackMove(native, { bytes, map }) };
 }
 
 const tableOf = ({ result }: ToolReport, name: string) => result.tables.find((each) => each.name === name)?.rows ?? [];
@@ -133,24 +154,35 @@ function recordsFor({ code, counts }: Native): number {
   return Math.min(Math.max(8 * lanes, MIN_RECORDS), MAX_RECORDS);
 }
 
+/** What is accessed where the stack is that the stack pointer leads to natively. */
+function withoutMove({ code }: Native, { pc, address }: LaneAccess, movedBy: number): bigint {
+  const step = code.stepAt(pc)!;
+  if (address >> 32n === BigInt(PRIVATE_APERTURE_HI)) {
+    const unitsPerByte = step.instruction.target.flatScratch === 'architected' ? 1 : step.instruction.waveSize;
+    return address - BigInt(movedBy / unitsPerByte);
+  }
+  return IN_FRAMES.test(step.text()) ? address - BigInt(movedBy) : address;
+}
+
 /** What the program accesses by a trace of it. */
 async function tracedAccesses(native: Native): Promise<Traced> {
-  const { reports, image } = await runTools(native, `memory-trace:file=x,records=${recordsFor(native)}`);
+  const { reports, image, movedBy } = await runTools(native, `memory-trace:file=x,records=${recordsFor(native)}`);
   const { result } = reports[0]!;
   assert.equal(result.summary.lost, 0n);
   const { points, records } = readTraceFile(result.files![0]!.bytes, 'x');
   const traced = new Set(points.map(({ address }) => address));
-  const isWhole = Object.keys(reports[0]!.coverage.refused).length === 0;
-  const asked = isWhole ? traced : new Set(records.map(({ point }) => points[point]!.address));
-  const isAsked = (pc: number): boolean => !native.paced.waves.has(pc) && asked.has(pc);
+  const isAsked = (pc: number): boolean => !native.paced.waves.has(pc) && traced.has(pc);
   for (const { instructions } of native.code.functions.flatMap(({ blocks }) => blocks)) {
     for (const step of instructions) {
       // What goes through descriptors has no address that a tool is told.
       if (TRACED.test(step.text())) assert.ok(traced.has(step.offset), `${step.offset} ${step.text()}`);
     }
   }
-  const accesses = records.map(({ point, lane, value }) => ({ pc: points[point]!.address, lane, address: value }));
-  return { isAsked, accesses: image.accessText(accesses.filter(({ pc }) => isAsked(pc))) };
+  const accesses = records
+    .map(({ point, lane, value }) => ({ pc: points[point]!.address, lane, address: value }))
+    .filter(({ pc }) => isAsked(pc))
+    .map((each) => ({ ...each, address: withoutMove(native, each, movedBy) }));
+  return { isAsked, accesses: image.accessText(accesses) };
 }
 
 /** Waves come to the instructions of a program in the same order where it was laid out anew. */

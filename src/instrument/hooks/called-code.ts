@@ -6,6 +6,7 @@ import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import { CALL_REGISTERS } from '../../lift/calling-convention.ts';
 import { analyzeFunction, type FunctionAnalysis } from '../../lift/function-analysis.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
@@ -25,9 +26,6 @@ export interface CalledCode {
   /** What is read that has not been written, over REGISTER_PLACES; nothing where calls are not known. */
   readonly reads: bigint;
 }
-
-/** LLVM's registers of a call: the resource of private memory, the address to go back to, the stack. */
-export const CALL_REGISTERS = { resource: 0, resourceDwords: 4, returnAddress: 30, stackPointer: 32 } as const;
 
 /**
  * What code may take whose frames are not known, such as that of a function that calls itself: as much as

@@ -7,6 +7,7 @@ import { registerNumber } from '../../flow/steps.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_FLAT_SCRATCH_LO, SGPR_M0, SGPR_VCC_LO, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import { SCRATCH_WORD1_SWIZZLE, scratchWord3 } from '../../isa/amdgpu/encoding/scratch-resource.ts';
+import { CALL_REGISTERS } from '../../lift/calling-convention.ts';
 import {
   copyKey,
   exchangeFlatScratch,
@@ -25,7 +26,7 @@ import { PayloadBuilder, type Placeholder, part } from '../machine/payload-build
 import { payloadEffects } from '../machine/payload-effects.ts';
 import { waitItems } from '../machine/payload-waits.ts';
 import type { BoundHook } from './bind-hook.ts';
-import { CALL_REGISTERS, rangesOf } from './called-code.ts';
+import { rangesOf } from './called-code.ts';
 import type { CalledHook, Slot } from './called-image.ts';
 import type { Rejected } from './hook-code.ts';
 import type { HookArgument, HookPoint } from './hook-point.ts';

@@ -13,6 +13,7 @@ import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO, SRC_SCC } from '../../isa/amdgpu/en
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
+import { CALL_REGISTERS } from '../../lift/calling-convention.ts';
 import type { HookFile } from './hook-file.ts';
 import type { Marker } from './intrinsics.ts';
 
@@ -63,9 +64,6 @@ export interface CompiledCode {
 export const SCC_UNIT = registerNumber('scalar', SRC_SCC);
 /** What is asked of instructions does not depend on it. */
 const MODE = 0;
-const RETURN_ADDRESS = 30;
-const STACK_POINTER = 32;
-const FRAME_POINTER = 33;
 /** Hooks are small; a long one is called. */
 const MAX_INSTRUCTIONS = 2_000;
 
@@ -199,7 +197,7 @@ function refusal(step: AmdgpuStep, processor: string): string | undefined {
   const ranges = [...effects.reads, ...effects.writes];
   if (ranges.some(({ file }) => file === 'accumulator')) return 'uses accumulation registers';
   const isStack = ({ file, first, dwords }: RegisterRange) =>
-    file === 'scalar' && first <= FRAME_POINTER && first + dwords > STACK_POINTER;
+    file === 'scalar' && first <= CALL_REGISTERS.framePointer && first + dwords > CALL_REGISTERS.stackPointer;
   if (ranges.some(isStack)) return 'uses the stack';
   if (control === 'jump' || control === 'return') return jumpRefusal(step);
   return undefined;
@@ -235,6 +233,6 @@ function exitOf(step: AmdgpuStep): string | undefined {
 
 /** A function comes back through s[30:31] (LLVM AMDGPU usage, "Non-Kernel Functions"). */
 function jumpRefusal({ effects }: AmdgpuStep): string | undefined {
-  const isReturn = effects.reads.some(({ file, first }) => file === 'scalar' && first === RETURN_ADDRESS);
+  const isReturn = effects.reads.some(({ file, first }) => file === 'scalar' && first === CALL_REGISTERS.returnAddress);
   return isReturn ? undefined : 'jumps to an address that only the run tells';
 }

@@ -25,9 +25,7 @@ const HALVES = [
  */
 export function flatScratchSetup({ descriptor }: Kernel, root: LiftedFunction): ReadonlySet<AmdgpuStep> {
   const block = root.entryBlock;
-  const isEnteredAgain =
-    root.callers.size > 0 || root.blocks.some(({ next, target }) => [next, target].includes(block));
-  if (!block || isEnteredAgain) return new Set();
+  if (!block || root.isEnteredAgain) return new Set();
   const { values } = initialWithScratch(descriptor, block.instructions[0]!.instruction.target);
   const [base, offset] = [values.get('flatScratchInit'), values.get('scratchWaveOffset')];
   if (!base || !offset) return new Set();

@@ -27,6 +27,11 @@ export interface StepEdit {
   readonly taken?: readonly CodeItem[] | undefined;
   /** Takes its place; nothing: it is removed. */
   readonly instead?: readonly CodeItem[] | undefined;
+  /**
+   * All its dwords with another constant; it remains the original instruction. Not for one that depends on
+   * its place.
+   */
+  readonly words?: readonly number[] | undefined;
 }
 
 /** Asked once for each original instruction. */
@@ -262,10 +267,11 @@ class Composer {
     return edits;
   }
 
-  #step(step: AmdgpuStep, { before, after, taken, instead }: StepEdit, isGlued: boolean): void {
+  #step(step: AmdgpuStep, { before, after, taken, instead, words }: StepEdit, isGlued: boolean): void {
     const { offset } = step;
     if (before) this.#payload(before, offset);
     if (instead) this.#payload(instead, offset);
+    else if (words) this.#items.push({ kind: 'instruction', words, origin: offset, isGlued });
     else this.#original(step, taken, isGlued);
     if (after && comesBack(step)) this.#payload(after, offset);
   }

@@ -11,6 +11,7 @@ import { maxWorkgroupSizeByVgprs, occupancyOf } from '../../codeobject/occupancy
 import type { RegisterFile } from '../../ir/effects.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
+import type { StackStart } from '../kernel/stack-start.ts';
 
 export type Files<T> = Readonly<Record<RegisterFile, T>>;
 export const files = <T>(of: (file: RegisterFile) => T): Files<T> => ({
@@ -37,6 +38,8 @@ export interface KernelRegisters {
   readonly used: Files<number>;
   /** Whether that code may write FLAT_SCRATCH. */
   readonly writesFlatScratch: boolean;
+  /** Where its stack begins; undefined where that is not seen. */
+  readonly stackStart: () => StackStart | undefined;
 }
 
 export function launchedWith({ target: { processor } }: CodeObject, { descriptor, metadata }: Kernel) {

@@ -67,7 +67,7 @@ export class PersistentRegisters implements CounterRegisters {
     this.#unused = new Map(kernels.map((each, i) => [each, unused[i]!]));
     const initial = (value: KeptInitialValue): number | undefined => this.#initialOf(value);
     const implicitOffset = hiddenOffsetOf(this.#kernels);
-    this.scratch = new ScratchArea(this.#kernels, {
+    this.scratch = new ScratchArea(kernels, {
       isPossible: () => !this.#isClosed && this.#canHave({ kept: this.#kept, usesScratch: true }),
       isFlatScratchWritten: kernels.some((each) => each.writesFlatScratch),
       keepFlatScratch: () => this.#keepFlatScratch(kernels),

@@ -67,6 +67,8 @@ export class PointPayloads {
   /** Steps in a row are of one function. */
   #last: FunctionPoints | undefined;
   readonly #payloads: HookPayloads;
+  /** Instructions that have another constant, as dwords, by address. */
+  readonly #changed: ReadonlyMap<number, readonly number[]>;
   /** Functions with equal payloads and plans have one. */
   readonly #allocators = new Map<readonly Payload[], Map<RegisterPlan, Allocator>>();
 
@@ -81,6 +83,7 @@ export class PointPayloads {
     this.#insertions = insertions;
     this.#payloads = new HookPayloads(insertions.guards);
     this.plans = plans;
+    this.#changed = plans.stackStarts();
     this.#keepWhatIsRead();
   }
 
@@ -153,12 +156,13 @@ export class PointPayloads {
       points ??= this.#pointsOf(step);
       const items =
         'length' in hooks ? this.#allServed(points, step, side, hooks) : this.#served(points, step, side, hooks);
-      edit ??= { entry: undefined, before: undefined, after: undefined, taken: undefined, instead: undefined };
+      edit ??= { ...NO_EDIT };
       if (items.length > 0) edit[side] = items;
     }
     const replacement = this.#insertions.takeReplacement(address);
     const instead = replacement && this.#instead(points ?? this.#pointsOf(step), step, replacement);
-    return instead ? { ...edit, instead } : edit;
+    const words = this.#changed.get(address);
+    return instead || words ? { ...NO_EDIT, ...edit, instead, words } : edit;
   }
 
   /**
@@ -169,7 +173,7 @@ export class PointPayloads {
     const [sgprCount, vgprCount, agprCount] = own ? this.#registersAfter(own) : [0, 0, 0];
     const scratch = own && this.plans.scratchOf(own);
     return {
-      ...(scratch?.isUsed && { privateSegmentSizeBytes: scratch.endBytes }),
+      ...(own && scratch?.isUsed && { privateSegmentSizeBytes: scratch.privateBytesOf(own.kernel) }),
       ...(own && sgprCount > own.granted.scalar && { sgprCount }),
       ...(own && vgprCount > own.granted.vector && { vgprCount }),
       // Those that rounding left would go to others.
@@ -243,7 +247,9 @@ export class PointPayloads {
 
   /** What stands in place of an instruction; undefined where it stays. */
   #instead(points: FunctionPoints, step: AmdgpuStep, replacement: Replacement): readonly CodeItem[] | undefined {
-    const why = whyItStays(step, points.lifted.liveAfter(step).active);
+    const why = this.#changed.has(step.offset)
+      ? 'an instruction is not taken out: it sets a stack pointer that moves'
+      : whyItStays(step, points.lifted.liveAfter(step).active);
     if (why !== undefined) {
       this.#count.refuse(why);
       return undefined;
@@ -350,6 +356,11 @@ export class PointPayloads {
   }
 }
 
+/** All edits have the same shape. */
+const NO_EDIT: StepEdit = {
+  ...{ entry: undefined, before: undefined, after: undefined, taken: undefined },
+  ...{ instead: undefined, words: undefined },
+};
 const NO_ITEMS: readonly CodeItem[] = [];
 
 /** Each number becomes at least what is needed. */

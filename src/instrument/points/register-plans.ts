@@ -13,9 +13,10 @@ import { mostRegisters } from '../../lift/register-limits.ts';
 import { flatScratchSetup } from '../kernel/flat-scratch-setup.ts';
 import type { Preamble } from '../kernel/preamble.ts';
 import type { ScratchArea } from '../kernel/scratch-area.ts';
+import { type StackStart, stackStart } from '../kernel/stack-start.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { FileLimits, RegisterPlan } from '../machine/register-plan.ts';
-import { MEMORY_HOME_BYTES, type MemoryHome } from '../machine/vector-homes.ts';
+import { homeKey, MEMORY_HOME_BYTES, type MemoryHome } from '../machine/vector-homes.ts';
 import { type Files, files, type KernelRegisters, launchedWith } from './kernel-registers.ts';
 import { type PersistentRegisters, persistentRegisters } from './persistent-registers.ts';
 
@@ -76,7 +77,12 @@ export class RegisterPlans {
       });
       const setup = roots.flatMap((root) => [...flatScratchSetup(kernel, root)]);
       const writesFlatScratch = !isComplete || [...inside].some((each) => movesFlatScratch(each, new Set(setup)));
-      const own = { kernel, ...launched, used, writesFlatScratch };
+      const [root, ...others] = roots;
+      const stackStartOf = (): StackStart | undefined => {
+        const some = isComplete ? inside : functions;
+        return root && others.length === 0 ? stackStart(codeObject, kernel, root, some) : undefined;
+      };
+      const own = { kernel, ...launched, used, writesFlatScratch, stackStart: stackStartOf };
       all.push(own);
       if (!isComplete) open.push(own);
       for (const each of inside) this.#kernelsOf.set(each, [...(this.#kernelsOf.get(each) ?? []), own]);
@@ -134,6 +140,12 @@ export class RegisterPlans {
     return this.#persistent.get(kernel)?.scratch;
   }
 
+  /** What instructions become that set stack pointers, by their addresses, once all memory is given. */
+  stackStarts(): ReadonlyMap<number, readonly number[]> {
+    const areas = new Set([...this.#persistent.values()].map(({ scratch }) => scratch));
+    return new Map([...areas].flatMap((each) => [...each.stackStarts()]));
+  }
+
   /** What runs first in kernels with the same first instruction, for all that is kept in them. */
   preambleOf(kernels: readonly Kernel[]): Preamble | undefined {
     const own = this.#byKernel.get(kernels[0]!);
@@ -169,8 +181,9 @@ export class RegisterPlans {
           most: Math.max(granted, Math.min(...kernels.map((each) => each.most[file]))),
         };
       });
-      const kept = this.persistentOf(lifted)?.close(kernels);
-      const reserved = kept ? [...this.reserved, ...kept] : this.reserved;
+      const persistent = this.persistentOf(lifted);
+      const kept = persistent ? [...persistent.close(kernels), ...persistent.scratch.reserved] : [];
+      const reserved = [...this.reserved, ...kept];
       plan = this.#one({ ...limits, reserved, memory: this.#memory.get(lifted) });
       this.#plans.set(lifted, plan);
     }
@@ -178,9 +191,6 @@ export class RegisterPlans {
   }
 
   #one(plan: RegisterPlan): RegisterPlan {
-    const { memory } = plan;
-    // Few functions need memory, and each has its own.
-    if (typeof memory === 'object') return plan;
     const key = textOf(plan);
     const known = this.#equalPlans.get(key) ?? plan;
     this.#equalPlans.set(key, known);
@@ -188,11 +198,11 @@ export class RegisterPlans {
   }
 }
 
-function textOf({ scalar, vector, accumulator, reserved, memory = '' }: RegisterPlan): string {
+function textOf({ scalar, vector, accumulator, reserved, memory }: RegisterPlan): string {
   const limits = [scalar, vector, accumulator].map(({ used, granted, growable, most }) => {
     return `${used} ${granted} ${growable} ${most}`;
   });
-  return `${limits}; ${reserved.map(({ file, first, dwords }) => `${file} ${first} ${dwords}`)}; ${memory}`;
+  return `${limits}; ${reserved.map(({ file, first, dwords }) => `${file} ${first} ${dwords}`)}; ${typeof memory === 'object' ? homeKey(memory) : memory}`;
 }
 
 const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };
