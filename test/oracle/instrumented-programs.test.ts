@@ -44,9 +44,8 @@ const compilers = new Compilers();
 after(() => compilers.close());
 const devices = new Map<string, KernelDevice>();
 
-/** Programs run for a moment, each rewritten many times: compiling them would take most of the time. */
 function deviceOf(processor: string): KernelDevice {
-  const device = devices.get(processor) ?? new KernelDevice(processor, 'handlers', { countsPcs: true });
+  const device = devices.get(processor) ?? new KernelDevice(processor, 'jit', { countsPcs: true });
   devices.set(processor, device);
   return device;
 }
