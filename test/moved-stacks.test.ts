@@ -8,6 +8,7 @@ import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { parseCodeObject } from '../src/codeobject/code-object.ts';
 import type { ToolCode } from '../src/instrument/tool/tool-code.ts';
+import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
@@ -63,7 +64,8 @@ const access = (way: Way, what: 'load' | 'store', register: string, offset: stri
 const wait = 's_waitcnt vmcnt(0) lgkmcnt(0)';
 
 /** Both kernels call through a pointer that they load; arguments come in s[4:5]. */
-function kernelText(way: Way, { name, frameBytes, privateBytes, isStackKnown, start }: StackKernel): string {
+function kernelText(way: Way, kernel: StackKernel, scalars: number): string {
+  const { name, frameBytes, privateBytes, isStackKnown, start } = kernel;
   const add = isGfx11(way) ? 'v_add_nc_u32_e32' : 'v_add_u32_e32';
   const [load, store] = isGfx11(way) ? ['s_load_b64', 'global_store_b32'] : ['s_load_dwordx2', 'global_store_dword'];
   const registers = Array.from({ length: VGPRS - 1 }, (_, i) => i + 1);
@@ -101,7 +103,7 @@ function kernelText(way: Way, { name, frameBytes, privateBytes, isStackKnown, st
     'user_sgpr_kernarg_segment_ptr 1',
     ...(way.setsUp ? ['user_sgpr_flat_scratch_init 1'] : []),
     ...(way.isBuffer || way.setsUp ? ['system_sgpr_private_segment_wavefront_offset 1'] : ['enable_private_segment 1']),
-    ...['user_sgpr_count 6', `next_free_vgpr ${VGPRS}`, `next_free_sgpr ${SGPRS}`],
+    ...['user_sgpr_count 6', `next_free_vgpr ${VGPRS}`, `next_free_sgpr ${scalars}`],
     isGfx11(way) ? `wavefront_size32 ${way.waveSize === 32 ? 1 : 0}` : `accum_offset ${VGPRS}`,
   ];
   return `.text
@@ -159,7 +161,7 @@ const KERNELS: readonly StackKernel[] = [
 ];
 
 /** Workgroups of 512: with all vector registers two waves fit on a SIMD, and no more are there. */
-const metadata = ({ waveSize }: Way, kernels: readonly StackKernel[]): string => `.amdgpu_metadata
+const metadata = ({ waveSize }: Way, kernels: readonly StackKernel[], scalars: number): string => `.amdgpu_metadata
 ---
 amdhsa.version: [1, 2]
 amdhsa.kernels:
@@ -173,7 +175,7 @@ ${kernels
     .private_segment_fixed_size: ${privateBytes}
     .uses_dynamic_stack: ${isStackKnown !== true}
     .wavefront_size: ${waveSize}
-    .sgpr_count: ${SGPRS}
+    .sgpr_count: ${scalars}
     .vgpr_count: ${VGPRS}
     .agpr_count: 0
     .max_flat_workgroup_size: 512
@@ -188,8 +190,15 @@ ${kernels
 .end_amdgpu_metadata
 `;
 
-function imageOf(way: Way, kernels: readonly StackKernel[] = KERNELS, callee = calleeText(way)): Uint8Array {
-  const text = [...kernels.map((each) => kernelText(way, each)), callee, metadata(way, kernels)].join('');
+function imageOf(
+  way: Way,
+  kernels: readonly StackKernel[] = KERNELS,
+  callee = calleeText(way),
+  scalars = SGPRS,
+): Uint8Array {
+  const text = [...kernels.map((each) => kernelText(way, each, scalars)), callee, metadata(way, kernels, scalars)].join(
+    '',
+  );
   return linkCodeObject([{ bytes: assembleFile(text, { processor: way.processor }), name: 'k.o' }]);
 }
 
@@ -249,6 +258,25 @@ for (const way of WAYS) {
       new DataView(words.buffer, words.byteOffset).setUint32(sizeBytes - 4, 32 * unitsOf(way), true);
     }
     assert.notDeepEqual(outputsOf(way, bytes), outputsOf(way, original));
+  });
+}
+
+for (const way of WAYS.slice(2)) {
+  test(`${way.name}: code that is not known cannot change where private memory is`, async () => {
+    const scalars = targetFor(way.processor).scalars.sgprCount;
+    const kernel = { ...KERNELS[0]!, start: `s_mov_b32 s${scalars - 1}, 0\ns_mov_b32 s32, SP` };
+    const original = imageOf(
+      way,
+      [kernel],
+      calleeText(way).replace('.section .data.rel.ro,"aw",@progbits', '.data'),
+      scalars,
+    );
+    const { session, bytes } = await rewritten(original);
+    assert.deepEqual(outputsOf(way, bytes, session), outputsOf(way, original));
+    const [{ coverage } = assert.fail('no report')] = session.reports;
+    // Around calls of what is not known nothing at all is free.
+    for (const reason of Object.keys(coverage.refused)) assert.match(reason, /no scalar registers are free/);
+    assert.ok(coverage.served.memory > 0);
   });
 }
 

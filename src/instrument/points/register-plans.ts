@@ -5,6 +5,7 @@ import type { Kernel } from '../../codeobject/code-object.ts';
 import type { RegisterRange } from '../../ir/effects.ts';
 import { overlaps } from '../../isa/amdgpu/effects/operand-ranges.ts';
 import { SGPR_FLAT_SCRATCH_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { ASSUMED_REGISTERS } from '../../lift/calling-convention.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
@@ -76,7 +77,9 @@ export class RegisterPlans {
         return isComplete ? known : Math.max(known, launched.granted[file]);
       });
       const setup = roots.flatMap((root) => [...flatScratchSetup(kernel, root)]);
-      const writesFlatScratch = !isComplete || [...inside].some((each) => movesFlatScratch(each, new Set(setup)));
+      const isWritable = targetFor(codeObject.target.processor).flatScratch !== 'architected';
+      const moves = (each: LiftedFunction): boolean => movesFlatScratch(each, new Set(setup));
+      const writesFlatScratch = isWritable && (!isComplete || [...inside].some(moves));
       const [root, ...others] = roots;
       const stackStartOf = (): StackStart | undefined => {
         const some = isComplete ? inside : functions;
