@@ -23,6 +23,8 @@ const TRACED = /^(global|flat|ds)_(load|store|read|write|atomic|add)/;
 const [MIN_RECORDS, MAX_RECORDS] = [2 ** 16, 2 ** 24];
 /** Where kernels set their stack pointer. */
 const SETS_STACK = /^s_mov_b32 s32, ([0-9]\w*)$/;
+/** What goes to private memory by an address that is not the same in all frames. */
+const IN_STACK = /^scratch_(?!.* off, off\b)(?!.* off, [av]\S+, off\b)/;
 /** What goes to the frames of functions: through the resource of private memory. */
 const IN_FRAMES = /^buffer_.* s\[0:3\], (0|s3[23])/;
 
@@ -157,7 +159,7 @@ function recordsFor({ code, counts }: Native): number {
 /** What is accessed where the stack is that the stack pointer leads to natively. */
 function withoutMove({ code }: Native, { pc, address }: LaneAccess, movedBy: number): bigint {
   const step = code.stepAt(pc)!;
-  if (address >> 32n === BigInt(PRIVATE_APERTURE_HI)) {
+  if (address >> 32n === BigInt(PRIVATE_APERTURE_HI) || IN_STACK.test(step.text())) {
     const unitsPerByte = step.instruction.target.flatScratch === 'architected' ? 1 : step.instruction.waveSize;
     return address - BigInt(movedBy / unitsPerByte);
   }

@@ -11,7 +11,7 @@ import { PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
 import { type Borrowing, type FormOptions, type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
-import { MEMORY_HOME_DWORDS, type VectorHome } from './vector-homes.ts';
+import { MEMORY_HOME_DWORDS, needsNoBase, type VectorHome } from './vector-homes.ts';
 
 /** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
 export type RegisterSource = 'dead' | 'granule' | 'grown' | 'borrowed';
@@ -37,7 +37,7 @@ export interface Refusal {
   readonly reason: string;
 }
 
-const NO_BORROWING = { borrowsFirstLanes: false, borrowsScalars: false, home: 'none' } as const;
+const NO_BORROWING = { borrowsFirstLanes: false, borrowsScalars: false, borrowsMasks: false, home: 'none' } as const;
 const FIRST_LANES = { ...NO_BORROWING, borrowsFirstLanes: true };
 const SCALARS = { ...NO_BORROWING, borrowsScalars: true };
 const BOTH = { ...FIRST_LANES, borrowsScalars: true };
@@ -66,6 +66,9 @@ const SEARCHES: readonly Search[] = [
   { limit: 'most', takesInFlight: true, ...BOTH },
   ...atHome('accumulators', 'most'),
   ...atHome('memory', 'most'),
+  ...[false, true].map(
+    (takesInFlight): Search => ({ ...SCALARS, limit: 'most', takesInFlight, borrowsMasks: true, home: 'memory' }),
+  ),
 ];
 
 const BARE: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
@@ -139,9 +142,11 @@ export class Allocator {
         if (search.home !== 'none' && !home) continue;
         const kept = this.#keptOf(forms, state);
         const bare = BARE_OPTIONS[savesAt(state, words, forms.clobbers)]!;
-        const { borrowsFirstLanes, borrowsScalars } = search;
+        const { borrowsFirstLanes, borrowsScalars, borrowsMasks } = search;
         const isBare = !borrowsFirstLanes && !borrowsScalars && !home && !kept;
-        const options = isBare ? bare : { ...bare, borrowing: { borrowsFirstLanes, borrowsScalars, home }, kept };
+        const options = isBare
+          ? bare
+          : { ...bare, borrowing: { borrowsFirstLanes, borrowsScalars, borrowsMasks, home }, kept };
         const placed = this.#placeBorrowing(search, forms, options);
         if (typeof placed === 'string') {
           reason ??= placed;
@@ -204,10 +209,13 @@ export class Allocator {
   }
 
   /** Undefined where there is none; calls keep what they need in memory of their own. */
-  #homeOf({ home }: Search, { clobbered, hasAccumulatorHomes }: PayloadForms): VectorHome | undefined {
+  #homeOf({ home, borrowsMasks }: Search, forms: PayloadForms): VectorHome | undefined {
+    const { clobbered, hasAccumulatorHomes, code } = forms;
     if (home === 'none' || clobbered !== 0n) return undefined;
     const { memory, accumulator } = this.#plan;
-    if (home === 'memory') return typeof memory === 'object' ? memory : undefined;
+    if (home === 'memory') {
+      return typeof memory === 'object' && (!borrowsMasks || needsNoBase(memory, code)) ? memory : undefined;
+    }
     return hasAccumulatorHomes && accumulator.most > 0 ? { kind: home } : undefined;
   }
 

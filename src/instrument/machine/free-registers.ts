@@ -14,6 +14,7 @@ export interface Search {
   readonly takesInFlight: boolean;
   readonly borrowsFirstLanes: boolean;
   readonly borrowsScalars: boolean;
+  readonly borrowsMasks: boolean;
   readonly home: 'none' | VectorHome['kind'];
 }
 

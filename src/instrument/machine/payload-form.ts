@@ -45,6 +45,7 @@ export class PayloadForms {
   readonly clobbered: bigint;
   /** Whether single instructions move between vector and accumulation registers of one file. */
   readonly hasAccumulatorHomes: boolean;
+  readonly code: Payload['code'];
   readonly #payload: Payload;
   readonly #forms = new Map<string, PayloadForm>();
   /** Those that keep no registers, by what they save and borrow. */
@@ -59,6 +60,7 @@ export class PayloadForms {
 
   private constructor(payload: Payload) {
     this.#payload = withOwnWaits(payload);
+    this.code = payload.code;
     this.clobbers = clobbersOf(this.#payload);
     this.hasAccumulatorHomes = payload.code.target.unifiedVgprs;
     this.clobbered = registerSet(payload.envelope?.clobbers ?? []);
@@ -67,13 +69,13 @@ export class PayloadForms {
   form(options: FormOptions): PayloadForm {
     const { saves, borrowing, kept } = options;
     const { scc, vcc, m0, gprIndexing } = saves;
-    const { borrowsFirstLanes, borrowsScalars, home, spared = [] } = borrowing;
+    const { borrowsFirstLanes, borrowsScalars, borrowsMasks, home, spared = [] } = borrowing;
     const isPlain = !home && !kept && spared.length === 0;
     const saved = Number(scc) | (Number(vcc) << 1) | (Number(m0) << 2) | (Number(gprIndexing) << 3);
     const number = saved | (Number(borrowsFirstLanes) << 4) | (Number(borrowsScalars) << 5);
     const plain = isPlain ? this.#plain[number] : undefined;
     if (plain) return plain;
-    const own = `${saved} ${borrowsFirstLanes} ${borrowsScalars} ${homeKey(home)} ${spared.join()}`;
+    const own = `${saved} ${borrowsFirstLanes} ${borrowsScalars} ${borrowsMasks} ${homeKey(home)} ${spared.join()}`;
     const key = kept ? `${own} ${kept.set.toString(KEY_RADIX)}` : own;
     let form = this.#forms.get(key);
     if (!form) {

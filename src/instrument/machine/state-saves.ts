@@ -5,7 +5,7 @@ import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/re
 import type { MachineItem, Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { PayloadBuilder, part } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
-import { type VectorHome, withVectorsKept } from './vector-homes.ts';
+import { type VectorHome, withMasksKept, withVectorsKept } from './vector-homes.ts';
 
 /** What a payload would spoil, were it not saved. */
 export interface Saves {
@@ -24,6 +24,8 @@ export interface Borrowing {
   readonly borrowsScalars: boolean;
   /** All vector registers, that one among them: what they have is kept there. */
   readonly home?: VectorHome | undefined;
+  /** Scalar registers that serve to keep others, too: active lanes of vector ones keep what they have. */
+  readonly borrowsMasks?: boolean;
   /** Those of them that are none, by `id`: dead ones serve. */
   readonly spared?: readonly number[];
 }
@@ -45,10 +47,10 @@ export interface FormOptions {
 /** Whether a register of a payload may be a live one of the application. */
 export function mayBorrow(
   { id, file, isOfFirstLane, isNeverBorrowed }: VirtualRegister,
-  { borrowsFirstLanes, borrowsScalars, home, spared }: Borrowing,
+  { borrowsFirstLanes, borrowsScalars, borrowsMasks = false, home, spared }: Borrowing,
 ): boolean {
   if (spared?.includes(id)) return false;
-  if (file === 'scalar') return borrowsScalars && !isNeverBorrowed;
+  if (file === 'scalar') return isNeverBorrowed ? borrowsMasks : borrowsScalars;
   return file === 'vector' && (home !== undefined || (borrowsFirstLanes && isOfFirstLane === true));
 }
 
@@ -88,7 +90,7 @@ export function clobbersOf({ items, changes, code, envelope }: Payload): Saves {
 /** The payload between saves and restores. None of these instructions changes SCC before it is restored. */
 export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): Payload {
   const { code, items } = payload;
-  const { borrowsFirstLanes, borrowsScalars, home } = borrowing;
+  const { borrowsFirstLanes, borrowsScalars, borrowsMasks, home } = borrowing;
   const needsNothing = ![...Object.values(saves), borrowsFirstLanes, borrowsScalars, home !== undefined].includes(true);
   if (needsNothing) return payload;
   const registers = registersOf(items);
@@ -102,18 +104,19 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   if (m0) b.emit`s_mov_b32 ${m0}, m0`;
   const isKept = (register: VirtualRegister): boolean => mayBorrow(register, borrowing);
   const borrowed = registers.filter((each) => each.file === 'vector' && each.isOfFirstLane && isKept(each));
-  const kept = (borrowsFirstLanes ? borrowed : []).flatMap((register) =>
+  const firstLanes = (borrowsFirstLanes ? borrowed : []).flatMap((register) =>
     Array.from({ length: register.dwords }, (_, i) => ({ dword: part(register, i), copy: b.scalar() })),
   );
   // These look at no other lane than the one they name, be it on or off (CDNA2 ISA 6.2.3, RDNA3 ISA 7.2.2).
-  for (const { dword, copy } of kept) b.emit`v_readlane_b32 ${copy}, ${dword}, 0`;
+  for (const { dword, copy } of firstLanes) b.emit`v_readlane_b32 ${copy}, ${dword}, 0`;
   b.append(items);
-  for (const { dword, copy } of kept) b.emit`v_writelane_b32 ${dword}, ${copy}, 0`;
+  for (const { dword, copy } of firstLanes) b.emit`v_writelane_b32 ${dword}, ${copy}, 0`;
   if (m0) b.emit`s_mov_b32 m0, ${m0}`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${b.vcc}, ${vcc}`;
   if (scc) b.emit`s_cmp_lg_u32 ${scc}, 0`;
   const inner = borrowsScalars ? withScalarsKept(b, code, isKept) : b.items;
-  const whole = home ? withVectorsKept(inner, registersOf(inner), { code, home, isKept }) : inner;
+  const kept = home ? withVectorsKept(inner, registersOf(inner), { code, home, isKept }) : inner;
+  const whole = borrowsMasks ? withMasksKept(kept, registersOf(kept), { code, home: home!, isKept }) : kept;
   return { ...payload, items: saves.gprIndexing ? withoutIndexing(whole, code) : whole };
 }
 

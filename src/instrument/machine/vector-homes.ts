@@ -2,6 +2,8 @@
  * Where live vector registers have their contents while a payload has the registers: accumulation registers,
  * or each lane's private memory.
  */
+
+import { assert } from '../../base/errors.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { copyKey, exchangeFlatScratch, type FlatScratchCopy, restoreFlatScratch } from './flat-scratch.ts';
@@ -30,6 +32,10 @@ const MAX_OFFSET = 4095;
 
 export const homeKey = (home: VectorHome | undefined): string =>
   home?.kind === 'memory' ? `${home.startBytes} ${copyKey(home.flatScratch)}` : `${home?.kind}`;
+
+/** Whether instructions get at the memory without a register. */
+export const needsNoBase = ({ startBytes, flatScratch }: MemoryHome, { target }: CodeContext): boolean =>
+  startBytes + MEMORY_HOME_BYTES <= MAX_OFFSET && target.flatScratch === 'architected' && flatScratch === undefined;
 
 interface KeepingOptions {
   readonly code: CodeContext;
@@ -84,6 +90,50 @@ export function withVectorsKept(
   return b.items;
 }
 
+/**
+ * The items, with what scalar registers have that serve to keep others: it is in active lanes of vector
+ * registers meanwhile, which are in memory then. Where no lane is active, EXEC is known and all are made so.
+ */
+export function withMasksKept(
+  items: readonly MachineItem[],
+  registers: readonly VirtualRegister[],
+  { code, home, isKept }: KeepingOptions,
+): readonly MachineItem[] {
+  assert(home.kind === 'memory' && needsNoBase(home, code), 'no register is needed to get at the memory');
+  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
+  b.purpose = 'save';
+  b.otherLanes = 'any';
+  const kept = registers
+    .filter((each) => each.file === 'scalar' && each.isNeverBorrowed && isKept(each))
+    .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)))
+    .map((dword, i) => ({ dword, lanes: b.vector(), index: MEMORY_HOME_DWORDS - 1 - i }));
+  if (kept.length === 0) return items;
+  const places = new MemoryPlaces(b, home);
+  const inSomeLanes = (act: () => void): void => {
+    const [noLane, behind] = [{ name: 'no lane is active' }, { name: 'behind' }];
+    b.emit`s_cbranch_execz ${noLane}`;
+    act();
+    b.emit`s_branch ${behind}`;
+    b.place(noLane);
+    b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
+    act();
+    b.emit`s_mov_${b.maskBits} ${b.exec}, 0`;
+    b.place(behind);
+  };
+  inSomeLanes(() => {
+    for (const { lanes, index } of kept) if (isKept(lanes)) places.store(part(lanes, 0), index);
+    for (const { dword, lanes } of kept) b.emit`v_mov_b32 ${lanes}, ${dword}`;
+  });
+  b.append(items);
+  inSomeLanes(() => {
+    for (const { dword, lanes } of kept) b.emit`v_readfirstlane_b32 ${dword}, ${lanes}`;
+    places.around(() => {
+      for (const { lanes, index } of kept) if (isKept(lanes)) places.load(part(lanes, 0), index);
+    });
+  });
+  return b.items;
+}
+
 class AccumulatorPlaces implements Places {
   readonly #b: PayloadBuilder;
   readonly #homes = new Map<number, VirtualRegister>();
@@ -117,8 +167,7 @@ class MemoryPlaces implements Places {
   constructor(b: PayloadBuilder, home: MemoryHome) {
     this.#b = b;
     this.#home = home;
-    const isNear = home.startBytes + MEMORY_HOME_BYTES <= MAX_OFFSET;
-    this.#base = isNear && b.code.target.flatScratch === 'architected' ? undefined : b.scalar();
+    this.#base = needsNoBase(home, b.code) ? undefined : b.scalar();
   }
 
   around(emit: () => void): void {
