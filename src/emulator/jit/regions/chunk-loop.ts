@@ -24,6 +24,8 @@ import type { UsualValues } from './usual.ts';
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
+/** How many lanes of chunks with masks are done, or skipped, together. */
+const MASKED_LANES = 16;
 /** Active lanes up to which chunks are looked for that have one. */
 const SPARSE_LANES = 4;
 /** Values up to which there is a fast body for chunks with some lanes off. */
@@ -171,48 +173,47 @@ export class ChunkLoop {
     );
   }
 
-  /** All chunks with masks. */
+  /** All chunks with masks, a few at a time; these are skipped where none of their lanes is active. */
   #emitMasked(fast: ChunkBody, slow: SlowBody): void {
-    const { f, spaces } = this.#state;
-    const zero = f.local('i32');
-    f.i32(0);
-    f.set(zero);
-    const emitAll = (giveUp?: BlockLabel): void => {
-      for (let offset = 0; offset < spaces.waveSize; offset += 4) {
-        if (giveUp) {
-          // Where the chunks that are not done begin.
-          f.i32(offset);
-          f.set(this.#chunk);
-        }
-        const nibble = f.local('i32');
-        this.#setNibble(nibble, offset, 15);
-        const mask = this.#maskOf(nibble);
-        f.free(nibble);
-        fast.emitFast({ chunk: zero, pointer: this.#pointer, offset }, giveUp, mask);
-        f.free(mask);
-      }
-    };
-    if (!fast.mayGiveUp) emitAll();
-    else
-      f.block(undefined, (done) => {
-        f.block(undefined, (giveUp) => {
-          emitAll(giveUp);
-          f.br(done);
+    const { f } = this.#state;
+    const bits = f.local('i32');
+    // Of the chunks at hand, the lanes of those that are done.
+    const done = fast.mayGiveUp ? f.local('i32') : undefined;
+    const emitLoop = (giveUp?: BlockLabel): void =>
+      f.loop(undefined, (again) => {
+        this.#setNibble(bits, this.#chunk, 2 ** MASKED_LANES - 1);
+        f.get(bits);
+        f.if(undefined, () => {
+          for (let offset = 0; offset < MASKED_LANES; offset += 4) {
+            if (done) {
+              f.i32(offset);
+              f.set(done);
+            }
+            const mask = this.#maskOf(bits, offset);
+            fast.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset }, giveUp, mask);
+            f.free(mask);
+          }
         });
-        f.get(this.#chunk);
-        f.i32(2);
-        f.op('i32.shl');
-        f.get(this.#pointer);
-        f.op('i32.add');
-        f.set(this.#pointer);
+        this.#advance(MASKED_LANES);
+        this.#pushIsBeforeEnd();
+        f.brIf(again);
+      });
+    if (!done) emitLoop();
+    else
+      f.block(undefined, (end) => {
+        f.block(undefined, (giveUp) => {
+          emitLoop(giveUp);
+          f.br(end);
+        });
+        this.#advance(done);
         this.#emitSlowLoop(slow);
       });
-    f.free(zero);
+    f.free(bits, ...(done ? [done] : []));
   }
 
   /** A loop over groups of chunks that are fully active, or else go one by one. */
   #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody): void {
-    const { f, spaces } = this.#state;
+    const { f } = this.#state;
     const unrolled = (body: ChunkBody): number => UNROLL.find(([size]) => body.size <= size)![1];
     const chunks = linear ? AHEAD_CHUNKS : unrolled(fast);
     const lanes = chunks * 4;
@@ -248,9 +249,7 @@ export class ChunkLoop {
         const mayMask = !isShort && fast.size <= MAX_MASKED_SIZE;
         this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
       });
-      f.get(this.#chunk);
-      f.i32(spaces.waveSize);
-      f.op('i32.ne');
+      this.#pushIsBeforeEnd();
       f.brIf(again);
     });
     f.free(bits, end);
@@ -282,7 +281,7 @@ export class ChunkLoop {
    * #chunk, which is the wave's size after the last one.
    */
   #emitSlowLoop(slow: SlowBody, end?: Local, masked?: ChunkBody): void {
-    const { f, spaces } = this.#state;
+    const { f } = this.#state;
     const nibble = f.local('i32');
     const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
     f.block(undefined, (done) => {
@@ -307,9 +306,7 @@ export class ChunkLoop {
           slow(nibble);
         });
         this.#advance();
-        f.get(this.#chunk);
-        f.i32(spaces.waveSize);
-        f.op('i32.ne');
+        this.#pushIsBeforeEnd();
         f.brIf(again);
       });
     });
@@ -343,32 +340,37 @@ export class ChunkLoop {
   }
 
   /** Goes on to the next chunk, or by so many lanes. */
-  #advance(lanes?: Local): void {
+  #advance(lanes: Local | number = 4): void {
     const { f } = this.#state;
     f.get(this.#pointer);
-    if (lanes) {
+    if (typeof lanes === 'number') f.i32(lanes * 4);
+    else {
       f.get(lanes);
       f.i32(2);
       f.op('i32.shl');
-    } else f.i32(16);
+    }
     f.op('i32.add');
     f.set(this.#pointer);
     f.get(this.#chunk);
-    if (lanes) f.get(lanes);
-    else f.i32(4);
+    if (typeof lanes === 'number') f.i32(lanes);
+    else f.get(lanes);
     f.op('i32.add');
     f.set(this.#chunk);
   }
 
+  #pushIsBeforeEnd(): void {
+    const { f, spaces } = this.#state;
+    f.get(this.#chunk);
+    f.i32(spaces.waveSize);
+    f.op('i32.ne');
+  }
+
   /** Active lanes from `lane` on, cut to `bits`. */
-  #setNibble(nibble: Local, lane: Local | number, bits: number): void {
+  #setNibble(nibble: Local, lane: Local, bits: number): void {
     const { f } = this.#state;
     f.get(this.#scalar(this.#region.exec!));
-    if (typeof lane === 'number') f.i64(BigInt(lane));
-    else {
-      f.get(lane);
-      f.op('i64.extend_i32_u');
-    }
+    f.get(lane);
+    f.op('i64.extend_i32_u');
     f.op('i64.shr_u');
     f.op('i32.wrap_i64');
     f.i32(bits);
@@ -376,9 +378,21 @@ export class ChunkLoop {
     f.set(nibble);
   }
 
-  #maskOf(nibble: Local): Local {
+  /** Mask of four lanes, from one on, of `bits`, which has no more where that is the first one. */
+  #maskOf(bits: Local, lane?: number): Local {
     const { f } = this.#state;
-    pushNibbleMask(f, nibble);
+    if (lane === undefined) pushNibbleMask(f, bits);
+    else {
+      const nibble = f.local('i32');
+      f.get(bits);
+      f.i32(lane);
+      f.op('i32.shr_u');
+      f.i32(15);
+      f.op('i32.and');
+      f.set(nibble);
+      pushNibbleMask(f, nibble);
+      f.free(nibble);
+    }
     return captured(f);
   }
 
