@@ -16,6 +16,7 @@ const test = (file: string): string[] => ['--test', '--test-isolation=none', fil
 const memorySafety = [...test('test/memory-safety.test.ts'), '--test-name-pattern=gfx90a'];
 const freedMemory = test('test/freed-memory.test.ts');
 const gpuAddresses = test('test/gpu-addresses.test.ts');
+const sideBySide = test('test/side-by-side-loops.test.ts');
 const instructions = ['test/fuzz/instructions.ts', '--seconds=55', '--findings=1'];
 
 export const SABOTAGES: readonly Sabotage[] = [
@@ -104,6 +105,48 @@ export const SABOTAGES: readonly Sabotage[] = [
     from: "operation('i64.sub', sizeBytes, behind)",
     to: 'sizeBytes',
     noticedBy: test('test/vertical-loops.test.ts'),
+  },
+  {
+    name: 'loops: end of an allocation, of lanes side by side',
+    file: 'src/emulator/jit/regions/permitted-ranges.ts',
+    from: 'return ltU(sub(low, first!), count!);',
+    to: 'return ltU(sub(first!, first!), count!);',
+    noticedBy: sideBySide,
+  },
+  {
+    name: 'loops: window of the guide',
+    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    from: 'push(f, ne(high, spaces.windowHi));',
+    to: 'push(f, ne(high, high));',
+    noticedBy: sideBySide,
+  },
+  {
+    name: 'loops: window of lanes side by side',
+    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    from: 'select(outside, 0, active.nibble)',
+    to: 'select(0, outside, active.nibble)',
+    noticedBy: sideBySide,
+  },
+  {
+    name: 'loops: an index that wraps',
+    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    from: 'gtU(sum(index, INDEX_REACH), 2 * INDEX_REACH)',
+    to: 'and(index, 0)',
+    noticedBy: sideBySide,
+  },
+  {
+    name: 'loops: rows that go on with the guide',
+    file: 'src/emulator/jit/loops/side-by-side.ts',
+    from: "if (leaf.kind === 'row') return movesAlike(this.#plan.rows.get(leaf.offset)!, node);",
+    to: "if (leaf.kind === 'row') return true;",
+    noticedBy: sideBySide,
+  },
+  {
+    name: 'loops: lanes that are not side by side',
+    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    from: 'assign(f, bad, or(bad, eqz(or(following!, same!))));',
+    to: 'assign(f, bad, or(bad, and(following!, 0)));',
+    noticedBy: sideBySide,
   },
   {
     name: 'ranges: window of an address that lanes have',

@@ -87,6 +87,8 @@ class FunctionLowering {
   readonly #next: Local;
   /** By their header. */
   readonly #vertical: ReadonlyMap<Block, VerticalLoop>;
+  /** Of loops with a way for lanes side by side, whether these were not. */
+  readonly #unfit = new Map<Block, Local>();
   #dispatch!: BlockLabel;
   /** Takes the record to go on with. */
   #leave!: BlockLabel;
@@ -129,6 +131,13 @@ class FunctionLowering {
     f.get(record);
     f.load('i32.load', LEADER_BLOCK);
     f.set(this.#next);
+    for (const [header, { sideBySide }] of this.#vertical) {
+      if (!sideBySide) continue;
+      const unfit = f.local('i32');
+      f.i32(0);
+      f.set(unfit);
+      this.#unfit.set(header, unfit);
+    }
     f.block('i32', (leave) => {
       this.#leave = leave;
       f.loop(undefined, (dispatch) => {
@@ -221,7 +230,7 @@ class FunctionLowering {
   }
 
   /** Runs a loop chunk by chunk from its header; the code of its blocks follows for waves that cannot. */
-  #emitVertical({ plan, chunkCount }: VerticalLoop): void {
+  #emitVertical({ plan, chunkCount, sideBySide }: VerticalLoop): void {
     const { f } = this.#state;
     const { header, latch, exit } = plan.loop;
     const back = exit === 'next' ? 'target' : 'next';
@@ -231,7 +240,12 @@ class FunctionLowering {
       else if (successor.index > header.index) f.br(this.#labels[successor.index]!);
       else this.#dispatchTo(successor);
     };
-    new LoopLowering(this.#state, plan, chunkCount).emit(leave, () => this.#leaveFunction(latch, back));
+    const suspend = (): void => this.#leaveFunction(latch, back);
+    if (sideBySide) {
+      const way = { found: sideBySide.found, unfit: this.#unfit.get(header)! };
+      new LoopLowering(this.#state, plan, sideBySide.chunkCount, way).emit(leave, suspend);
+    }
+    if (chunkCount !== undefined) new LoopLowering(this.#state, plan, chunkCount).emit(leave, suspend);
   }
 
   #leaveFunction(block: Block, way: 'next' | 'target'): void {

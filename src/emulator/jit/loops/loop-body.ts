@@ -12,9 +12,10 @@ import { emitLoad } from '../../lowering/lane-memory.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut, laneAccessOf } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
-import { laneSpread, spreadLanes } from '../regions/lane-spread.ts';
-import type { Node } from '../regions/node.ts';
+import type { EmittedValues } from '../regions/linear-accesses.ts';
+import { lanesBehind, type Node } from '../regions/node.ts';
 import { PermittedRanges } from '../regions/permitted-ranges.ts';
+import { ActiveSpread, activeBits } from './active-spread.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
@@ -22,6 +23,8 @@ import { LaneCounts } from './lane-counts.ts';
 import { LoopValues } from './loop-values.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
+import { type SideBySide, sideBySideArguments } from './side-by-side.ts';
+import { SideBySideAccesses } from './side-by-side-accesses.ts';
 
 /** What a group leaves; valid until `release`. */
 export interface GroupResults {
@@ -35,6 +38,9 @@ export class LoopBody {
   readonly #nodes: readonly Node[];
   readonly #nans: NanWatch | undefined;
   readonly #memory: FastMemory | undefined;
+  readonly #sideBySide: SideBySideAccesses | undefined;
+  /** What the emission of a node reads. */
+  readonly #uses: (node: Node) => readonly Node[];
   readonly #ranges: PermittedRanges | undefined;
   readonly #hoisted: Hoisted;
   #groups: ReadonlyMap<Node, AccessGroup> = new Map();
@@ -48,20 +54,21 @@ export class LoopBody {
   #uniform!: LoopValues;
   #slow: BlockLabel | undefined;
   #nibble: Local | undefined;
-  /** Of an access that some lanes make: its vector of NIBBLE_SPREADS, and what was made with it. */
-  #spread: Local | undefined;
-  readonly #opening: Local[] = [];
+  readonly #spread: ActiveSpread;
   /** Where the notes on skips of this iteration are. */
   #noted: Local | undefined;
   #active: LaneCounts | undefined;
 
-  /** `chunkCount`: chunks of a group. */
-  constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean) {
+  /** `chunkCount`: chunks of a group; `sideBySide`: of the plan, which is what it leaves for lanes. */
+  constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean, sideBySide?: SideBySide) {
     this.#environment = environment;
     this.#chunkCount = chunkCount;
     this.#isFast = isFast;
     const { plan, state } = environment;
     this.#hoisted = new Hoisted(state.f);
+    this.#spread = new ActiveSpread(state.f);
+    const uses = sideBySide ? sideBySideArguments : (node: Node) => argumentsOf(node, isFast);
+    this.#uses = uses;
     const { again, skips } = plan.graph;
     const results = [
       ...plan.rows.values(),
@@ -74,7 +81,7 @@ export class LoopBody {
     for (const node of plan.nodes.toReversed()) {
       if (!node.lane || (!needed.has(node) && !isAccess(node))) continue;
       needed.add(node);
-      for (const arg of argumentsOf(node, isFast)) needed.add(arg);
+      for (const arg of uses(node)) needed.add(arg);
     }
     this.#nodes = plan.nodes.filter((node) => node.lane && needed.has(node));
     for (const node of results) this.#kept.add(node);
@@ -82,8 +89,8 @@ export class LoopBody {
     this.#kept.add(plan.graph.exec);
     const splatted = new Set(results);
     for (const node of this.#nodes) {
-      for (const arg of argumentsOf(node, isFast)) this.#lastUse.set(arg, node);
-      for (const arg of vectorArguments(node, isFast)) splatted.add(arg);
+      for (const arg of uses(node)) this.#lastUse.set(arg, node);
+      if (!sideBySide || !isAccess(node)) for (const arg of vectorArguments(node, isFast)) splatted.add(arg);
     }
     this.#splatted = [...splatted].filter((node) => !node.lane);
     if (!isFast) return;
@@ -99,15 +106,19 @@ export class LoopBody {
       ranges: this.#ranges,
       argument,
       address: (node) => this.#spreadArgument(node),
-      spread: (active, emit) => this.#withSpread(active, emit),
+      spread: (active, emit) => this.#spread.within(active, emit),
     });
+    if (sideBySide) {
+      const known = { ranges: this.#ranges, hoisted };
+      this.#sideBySide = new SideBySideAccesses(environment, sideBySide, this.#groups, known);
+    }
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
   }
 
   /** Whether something in it is for groups only of which all lanes are active when the loop is entered. */
   get needsAllLanes(): boolean {
-    return this.#nodes.some((node) => isAccess(node) && !node.active);
+    return !this.#sideBySide && this.#nodes.some((node) => isAccess(node) && !node.active);
   }
 
   /** Emits what comes before the loop over the groups. */
@@ -136,9 +147,14 @@ export class LoopBody {
 
   /**
    * Emits a group of chunks; `slow`: where it goes when it gives up. `nibble`: the active lanes, for the slow
-   * way.
+   * way, and for lanes side by side; `unfit`: where it goes when these are not.
    */
-  emit(slow: BlockLabel | undefined, nibble: Local | undefined, done: (results: GroupResults) => void): void {
+  emit(
+    slow: BlockLabel | undefined,
+    nibble: Local | undefined,
+    done: (results: GroupResults) => void,
+    unfit?: BlockLabel,
+  ): void {
     const { state, plan, count, limit, unfinished, notes } = this.#environment;
     const { f } = state;
     this.#slow = slow;
@@ -151,6 +167,7 @@ export class LoopBody {
       f.set(local);
       scalars.set(offset, local);
     }
+    this.#sideBySide?.begin(chunks, nibble!, unfit!, (chunk, roots, values) => this.#evaluate(chunk, roots, values));
     const goesOn = f.local('i32');
     f.i32(0);
     f.set(count);
@@ -181,6 +198,7 @@ export class LoopBody {
     f.get(goesOn);
     f.op('i32.or');
     f.set(unfinished);
+    this.#sideBySide?.end(chunks);
     emitResults(this.#environment, chunks);
     this.#active.finish();
     done({ scalars });
@@ -252,6 +270,25 @@ export class LoopBody {
     }
   }
 
+  /** Emits what lanes have, apart from the iterations. */
+  #evaluate(chunk: Chunk, roots: readonly Node[], values: LoopValues): EmittedValues {
+    const { state } = this.#environment;
+    const own = new Map<Node, Lanes>();
+    const [outerChunk, outerValues] = [this.#chunk, this.#uniform];
+    this.#chunk = { ...chunk, lanes: own };
+    this.#uniform = values;
+    for (const node of lanesBehind(roots))
+      own.set(
+        node,
+        state.f.scoped(() => this.#lanesOf(state.e, node)),
+      );
+    [this.#chunk, this.#uniform] = [outerChunk, outerValues];
+    return {
+      argument: (node) => (node.lane ? { lanes: own.get(node)! } : values.argument(node)),
+      release: () => state.f.free(...new Set([...own.values()].flat())),
+    };
+  }
+
   #leave({ lanes, rows, masks, tests, nans }: Chunk): void {
     const all = [...[...lanes.values()].flat(), ...rows.values(), ...masks.values(), ...tests.values()];
     this.#environment.state.f.free(...new Set([...all, ...(nans ? [nans.f32x4, ...nans.f64x2] : [])]));
@@ -264,8 +301,10 @@ export class LoopBody {
     const { state, plan, invariants, count, notes } = this.#environment;
     const { f } = state;
     const { again, skips } = plan.graph;
-    this.#uniform = new LoopValues(state, invariants, scalars);
+    const registers = new Map([...scalars, ...(this.#sideBySide?.registers ?? [])]);
+    this.#uniform = new LoopValues(state, invariants, registers);
     for (const node of plan.nodes) if (!node.lane && plan.variant.has(node)) this.#uniform.emit(node);
+    this.#sideBySide?.check(this.#uniform, this.#slow!);
     for (const node of this.#splatted) if (plan.variant.has(node)) this.#uniform.splat(node);
     const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));
     for (const [i, chunk] of chunks.entries()) {
@@ -299,7 +338,10 @@ export class LoopBody {
         ...[...chunk.tests].map(([at, local]) => [local, this.#lanes(plan.tests.get(at)!.mask)] as const),
       ]);
     }
-    this.#assign([...scalars].map(([at, local]) => [local, this.#uniform.local(plan.scalars.get(at)!)] as const));
+    this.#assign([
+      ...[...scalars].map(([at, local]) => [local, this.#uniform.local(plan.scalars.get(at)!)] as const),
+      ...(this.#sideBySide?.nextRegisters(this.#uniform) ?? []),
+    ]);
     for (const [i, { lanes }] of chunks.entries()) {
       for (const [node, locals] of lanes) {
         if (fixed[i]!.has(node)) continue;
@@ -348,8 +390,7 @@ export class LoopBody {
       this.#nans?.noteRare(node, result[0]!, this.#chunk);
     }
     if (!this.#lastUse.has(node)) this.#free(node, fixed);
-    for (const arg of new Set(argumentsOf(node, this.#isFast)))
-      if (this.#lastUse.get(arg) === node) this.#free(arg, fixed);
+    for (const arg of new Set(this.#uses(node))) if (this.#lastUse.get(arg) === node) this.#free(arg, fixed);
   }
 
   #free(node: Node, fixed: ReadonlySet<Node>): void {
@@ -395,7 +436,7 @@ export class LoopBody {
         return [maskOf(f, place, this.#uniform.local(args[0]!))];
       case 'load': {
         const pushRecord = (): void => state.pushRecord(node.instruction);
-        const nibble = node.active ? this.#bitsOf(this.#lanes(node.active)) : this.#nibble!;
+        const nibble = node.active ? activeBits(f, this.#lanes(node.active)) : this.#nibble!;
         const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble };
         return emitLoad(
           e,
@@ -415,9 +456,13 @@ export class LoopBody {
     const { f } = this.#environment.state;
     const { active } = node;
     const memory = this.#memory!;
+    if (this.#sideBySide) {
+      const number = this.#chunk.place.offset / 4;
+      return this.#sideBySide.load(node, this.#groups.get(node)!, number, this.#uniform);
+    }
     const load = (active?: Local): Lanes => {
       memory.open(node, this.#chunk.place, slow, active);
-      f.free(...this.#opening.splice(0));
+      this.#spread.close();
       if (!isLeftOut(node)) return f.scoped(() => memory.loadAll(node));
       f.v128([0, 0, 0, 0]);
       return [captured(f)];
@@ -426,40 +471,17 @@ export class LoopBody {
     const group = this.#groups.get(node);
     if (group && this.#ranges!.has(group) && !laneAccessOf(node)!.predicate) return load(this.#lanes(active));
     let lanes: Lanes = [];
-    const bits = this.#bitsOf(this.#lanes(active));
+    const bits = activeBits(f, this.#lanes(active));
     f.get(bits);
-    f.if(undefined, () => this.#withSpread(this.#lanes(active), () => (lanes = load())));
+    f.if(undefined, () => this.#spread.within(this.#lanes(active), () => (lanes = load())));
     f.free(bits);
     return lanes;
   }
 
-  /** Lanes that are off in `active` look like one that is on, to what `emit` opens. */
-  #withSpread(active: Local, emit: () => void): void {
-    const { f } = this.#environment.state;
-    const bits = this.#bitsOf(active);
-    this.#spread = laneSpread(f, bits);
-    f.free(bits);
-    emit();
-    f.free(this.#spread);
-    this.#spread = undefined;
-  }
-
-  /** The lanes of a mask as bits, in a fresh local. */
-  #bitsOf(mask: Local): Local {
-    const { f } = this.#environment.state;
-    const bits = f.local('i32');
-    f.get(mask);
-    f.op('i32x4.bitmask');
-    f.set(bits);
-    return bits;
-  }
-
   /** Lanes that make no access look like one that does, so that they ask for nothing else. */
   #spreadArgument(node: Node): LaneArgument {
-    if (!this.#spread || !node.lane) return this.#argument(node);
-    const lanes = spreadLanes(this.#environment.state.f, this.#argument(node).lanes[0]!, this.#spread);
-    this.#opening.push(lanes);
-    return { lanes: [lanes] };
+    const argument = this.#argument(node);
+    return node.lane ? { lanes: argument.lanes.map((lanes) => this.#spread.of(lanes)) } : argument;
   }
 
   #setLoaded(load: Node, lanes: Lanes): void {

@@ -6,6 +6,7 @@
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
+import type { SideBySide } from './side-by-side.ts';
 
 /** Groups of so many chunks are tried. */
 const CHUNK_COUNTS: readonly number[] = [1, 2, 4];
@@ -15,6 +16,9 @@ const SCALAR_OPERATIONS_PER_CYCLE = 3;
 /** An access with its checks, for lanes and for the wave. */
 const ACCESS_OPERATIONS = 15;
 const UNIFORM_ACCESS_OPERATIONS = 12;
+/** A load of lanes that are side by side, and what is asked of the guide's address. */
+const SIDE_BY_SIDE_OPERATIONS = 3;
+const GUIDE_OPERATIONS = 14;
 /** What T1 saves where 16 lanes at equal distances are looked at together. */
 const LINEAR_ACCESS_SAVING = 11;
 /** For each value that is carried on in memory. */
@@ -117,7 +121,8 @@ export interface LoopEstimate {
   readonly pays: boolean;
 }
 
-export function estimate(plan: LoopPlan, waveSize: 32 | 64): LoopEstimate {
+/** `plan`: all of the loop; `found`: how it runs where lanes are side by side. */
+export function estimate(plan: LoopPlan, waveSize: 32 | 64, found?: SideBySide): LoopEstimate {
   const { nodes, rows, masks, graph, variant } = plan;
   const lanes = nodes.filter((node) => node.lane && variant.has(node));
   const operations = lanes.reduce((sum, node) => sum + costOf(node)[0], 0);
@@ -139,21 +144,30 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64): LoopEstimate {
     ) *
       (lanesLeave ? DIVERGENCE : 1) +
     (scalarCycles * 4) / waveSize;
-  const dependences = dependenceCycles(plan);
+  const own = found?.plan ?? plan;
+  const dependences = dependenceCycles(own);
   // Rows that are written only are not carried from one iteration to the next.
-  const carriedRows = nodes.filter((node) => node.leaf.kind === 'row' && variant.has(node)).length;
+  const carriedRows = own.nodes.filter((node) => node.leaf.kind === 'row' && own.variant.has(node)).length;
+  const ownRowReads = own.nodes.filter(({ leaf }) => leaf.kind === 'row').length;
   const carried = carriedRows + masks.size;
+  const ownLanes = own.nodes.filter((node) => node.lane && own.variant.has(node));
+  const isLoad = ({ leaf }: Node): boolean => leaf.kind === 'load';
+  const costOfOwn = (node: Node): number => (found && isLoad(node) ? SIDE_BY_SIDE_OPERATIONS : costOf(node)[0]);
+  const ownOperations = ownLanes.reduce((sum, node) => sum + costOfOwn(node), 0);
+  const wave = (each: LoopPlan): number => each.nodes.filter(({ lane }) => !lane).length;
+  const guideOperations = found ? wave(own) - wave(plan) + found.addresses.size * GUIDE_OPERATIONS : 0;
+  const ownScalarCycles = scalarCycles + guideOperations / SCALAR_OPERATIONS_PER_CYCLE;
   const cyclesOf = (chunkCount: number): number => {
     const spilled = Math.max(0, carried * chunkCount - CARRIED_REGISTERS);
     const bound = Math.max(
       dependences / chunkCount,
-      operations / VECTOR_OPERATIONS_PER_CYCLE,
-      (rowReads - carriedRows) / MEMORY_OPERATIONS_PER_CYCLE,
+      ownOperations / VECTOR_OPERATIONS_PER_CYCLE,
+      (ownRowReads - carriedRows) / MEMORY_OPERATIONS_PER_CYCLE,
     );
-    return bound + (spilled * SPILL_CYCLES + scalarCycles + LOOP_CYCLES) / chunkCount;
+    return bound + (spilled * SPILL_CYCLES + ownScalarCycles + LOOP_CYCLES) / chunkCount;
   };
   // Loads lane by lane keep a processor busy with one chunk, and chunks of a group wait for each other.
-  const counts = lanes.some(({ active }) => active) ? CHUNK_COUNTS.slice(0, 1) : CHUNK_COUNTS;
+  const counts = !found && lanes.some(({ active }) => active) ? CHUNK_COUNTS.slice(0, 1) : CHUNK_COUNTS;
   const chunkCount = counts.reduce((best, count) => (cyclesOf(count) < cyclesOf(best) ? count : best));
   return { chunkCount, pays: cyclesOf(chunkCount) < regions * GAIN };
 }

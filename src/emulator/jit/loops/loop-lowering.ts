@@ -2,7 +2,7 @@
  * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in
  * locals, before the next group begins.
  */
-import type { Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
 import { emitPcCounts, emitPcSums, emitTaken } from '../../lowering/pc-counts.ts';
 import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_LOOPED, WAVE_SGPRS } from '../../machine/layout.ts';
@@ -14,14 +14,25 @@ import { LoopBody } from './loop-body.ts';
 import type { Skip } from './loop-graph.ts';
 import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
+import type { SideBySide } from './side-by-side.ts';
 import { MAX_NOTED_ITERATIONS, SkipNotes } from './skip-notes.ts';
 
 const MAX_ITERATIONS = 1 << 20;
+
+/** How a loop runs of which lanes are side by side. */
+export interface SideBySideWay {
+  readonly found: SideBySide;
+  /** Not 0 once they were not: then it is not tried again. */
+  readonly unfit: Local;
+}
 
 export class LoopLowering {
   readonly state: FunctionState;
   readonly plan: LoopPlan;
   readonly chunkCount: number;
+  readonly #sideBySide: SideBySideWay | undefined;
+  /** Where waves go that cannot run the loop so. */
+  #otherwise: BlockLabel | undefined;
   readonly #entries = new Map<number, Local>();
   readonly #finals = new Map<number, Local>();
   readonly #masks = new Map<number, Local>();
@@ -29,21 +40,28 @@ export class LoopLowering {
   readonly #notes: SkipNotes | undefined;
 
   /** `chunkCount`: chunks of a group. */
-  constructor(state: FunctionState, plan: LoopPlan, chunkCount: number) {
+  constructor(state: FunctionState, plan: LoopPlan, chunkCount: number, sideBySide?: SideBySideWay) {
     this.state = state;
     this.plan = plan;
     this.chunkCount = chunkCount;
+    this.#sideBySide = sideBySide;
     const { skips } = plan.graph;
     if (skips.length > 0) this.#notes = new SkipNotes(state, skips.length);
   }
 
   /**
-   * Runs the loop from its header, unless no lane is active or some are stopped. `leave` is emitted where the
-   * wave has left the loop, `suspend` where it is at the header with its budget used up.
+   * Runs the loop from its header, unless no lane is active, some are stopped, or they are not side by side.
+   * `leave` is emitted where the wave has left the loop, `suspend` where it is at the header with its budget
+   * used up.
    */
   emit(leave: () => void, suspend: () => void): void {
     const { f, wave, spaces } = this.state;
     f.block(undefined, (otherwise) => {
+      this.#otherwise = otherwise;
+      if (this.#sideBySide) {
+        f.get(this.#sideBySide.unfit);
+        f.brIf(otherwise);
+      }
       f.get(wave);
       f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
       f.op('i64.eqz');
@@ -157,10 +175,17 @@ export class LoopLowering {
   #emitGroups(environment: LoopEnvironment): void {
     const { f, spaces } = this.state;
     const { chunk, pointer } = environment;
-    const fast = new LoopBody({ ...environment, plan: this.plan.usual ?? this.plan }, this.chunkCount, true);
+    const usual = this.#sideBySide?.found.plan ?? this.plan.usual ?? this.plan;
+    const fast = new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#sideBySide?.found);
     fast.prepare();
     const bits = f.local('i32');
     const end = f.local('i32');
+    // Whether a group has run.
+    const begun = f.local('i32');
+    if (this.#sideBySide) {
+      f.i32(0);
+      f.set(begun);
+    }
     const lanes = this.chunkCount * 4;
     const all = 2 ** lanes - 1;
     const mustRun = this.plan.masks.size + this.plan.tests.size > 0;
@@ -183,11 +208,15 @@ export class LoopLowering {
             f.op('i32.ne');
             f.brIf(giveUp);
           }
-          fast.emit(giveUp, undefined, ({ scalars }) => {
-            this.#keepLongest(environment, scalars);
-          });
-          f.br(done);
+          const run = (unfit?: BlockLabel): void => {
+            fast.emit(giveUp, bits, ({ scalars }) => this.#keepLongest(environment, scalars), unfit);
+            this.#setBegun(begun);
+            f.br(done);
+          };
+          if (this.#sideBySide) this.#tryFirst(this.#sideBySide, begun, giveUp, run);
+          else run();
         });
+        this.#setBegun(begun);
         const invariants = new LoopValues(this.state, environment.invariants);
         const slow = new LoopBody({ ...environment, invariants }, 1, false);
         slow.prepare();
@@ -212,7 +241,25 @@ export class LoopLowering {
       f.brIf(again);
     });
     fast.release();
-    f.free(bits, end);
+    f.free(bits, end, begun);
+  }
+
+  #setBegun(begun: Local): void {
+    if (!this.#sideBySide) return;
+    this.state.f.i32(1);
+    this.state.f.set(begun);
+  }
+
+  /** When lanes of the first group are not side by side, nothing has happened: the wave goes another way. */
+  #tryFirst({ unfit }: SideBySideWay, begun: Local, giveUp: BlockLabel, run: (unfit: BlockLabel) => void): void {
+    const { f } = this.state;
+    f.block(undefined, run);
+    f.get(begun);
+    f.brIf(giveUp);
+    this.#setLoop(() => f.i32(0));
+    f.i32(1);
+    f.set(unfit);
+    f.br(this.#otherwise!);
   }
 
   #advance(chunk: Local, pointer: Local, lanes: number): void {

@@ -3,14 +3,17 @@ import type { VerticalMode } from '../../code/emulator-core.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Liveness } from '../function/liveness.ts';
 import { isAccess } from '../regions/access-group.ts';
-import { estimate } from './loop-cost.ts';
+import { estimate, type LoopEstimate } from './loop-cost.ts';
 import { changesLanes, type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
 import { naturalLoops } from './natural-loop.ts';
+import { type SideBySide, sideBySide } from './side-by-side.ts';
 
 export interface VerticalLoop {
   readonly plan: LoopPlan;
-  /** Chunks of a group. */
-  readonly chunkCount: number;
+  /** Chunks of a group; absent where that is no faster than region by region. */
+  readonly chunkCount: number | undefined;
+  /** The way for lanes that are side by side. */
+  readonly sideBySide: { readonly found: SideBySide; readonly chunkCount: number } | undefined;
 }
 
 export function verticalLoops(
@@ -25,8 +28,14 @@ export function verticalLoops(
     const plan = planLoop(loop, liveness, options);
     // Where a fault cuts off counted iterations, nobody knows which of them a lane that left had run.
     if (!plan || (options.countsPcs && changesLanes(plan) && plan.nodes.some(isAccess))) continue;
-    const { chunkCount, pays } = estimate(plan.usual ?? plan, options.waveSize);
-    if (pays || mode === 'always') result.set(header, { plan, chunkCount });
+    const usual = plan.usual ?? plan;
+    const found = sideBySide(usual);
+    const all = estimate(usual, options.waveSize);
+    const aside = found && estimate(usual, options.waveSize, found);
+    const isTaken = ({ pays }: LoopEstimate): boolean => pays || mode === 'always';
+    const way = found && aside && isTaken(aside) ? { found, chunkCount: aside.chunkCount } : undefined;
+    if (isTaken(all) || way)
+      result.set(header, { plan, chunkCount: isTaken(all) ? all.chunkCount : undefined, sideBySide: way });
   }
   return result;
 }

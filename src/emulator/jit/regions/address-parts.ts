@@ -26,7 +26,7 @@ export function addressParts(graph: Graph, address: Node, isWide: boolean): Addr
   return { low, high, floor: undefined, offset, indexed: indexedAddress(graph, low, high) };
 }
 
-const bothWays = ({ args: [a, b] }: Node): readonly (readonly [Node, Node])[] => [
+export const bothWays = ({ args: [a, b] }: Node): readonly (readonly [Node, Node])[] => [
   [a!, b!],
   [b!, a!],
 ];
@@ -56,7 +56,7 @@ function indexedAddress(graph: Graph, low: Node, high: Node): IndexedAddress | u
 }
 
 /** What the carry of `low` was added to. */
-function withoutCarry(graph: Graph, low: Node, high: Node): Node | undefined {
+export function withoutCarry(graph: Graph, low: Node, high: Node): Node | undefined {
   if (!isOp(high, 'i32.sub') || !isOp(high.args[1]!, 'i1.toMask')) return undefined;
   const test = high.args[1]!.args[0]!;
   const isCarry = low.args.some((operand) => graph.op('i32.ltU', low, operand) === test);
@@ -64,7 +64,7 @@ function withoutCarry(graph: Graph, low: Node, high: Node): Node | undefined {
 }
 
 /** What was extended to 64 bits and shifted to give these words; a high word that is absent is 0. */
-function extendedIndex(
+export function extendedIndex(
   low: Node,
   high: Node | undefined,
 ): Pick<IndexedAddress, 'index' | 'shift' | 'isSigned'> | undefined {

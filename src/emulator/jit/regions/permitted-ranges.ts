@@ -7,9 +7,11 @@
  * again before (see Grace).
  */
 import {
+  add64,
   and,
   assign,
   loadFrom,
+  ltU,
   ne,
   operation,
   type Push,
@@ -43,6 +45,8 @@ import type { AccessGroup } from './access-group.ts';
  */
 const FIRST = 0;
 const COUNT = 16;
+const GUIDE_FIRST = 0;
+const GUIDE_COUNT = 4;
 
 const SIGN = -0x80000000;
 const PAGE_LOG2 = Math.log2(PAGE_SIZE_BYTES);
@@ -97,19 +101,61 @@ export class PermittedRanges {
 
   /** Makes the allocation around a permitted address the range. */
   learn(group: AccessGroup, address: Local): void {
+    const { start, count, release } = this.#find(group, address);
+    this.#setPart(group, FIRST, sub(start, (group.min + SIGN) | 0));
+    this.#setPart(group, COUNT, sub(count(), SIGN));
+    release();
+  }
+
+  // The range of the guide of lanes is two numbers, as they are.
+
+  /** Emits that nothing is known of where the guide may be. */
+  forgetGuide(group: AccessGroup): void {
+    this.#setGuide(group, GUIDE_COUNT, 0);
+  }
+
+  /** Whether the guide, whose low word this is, and its lanes are in the range. */
+  permitsGuide(group: AccessGroup, low: Local): Push {
+    const [first, count] = [GUIDE_FIRST, GUIDE_COUNT].map((part) =>
+      loadFrom('i32.load', this.#state.wave, this.#places.get(group)! + part),
+    );
+    return ltU(sub(low, first!), count!);
+  }
+
+  /** Makes the allocation around the guide the range of lanes from `least` to `most` bytes away from it. */
+  learnGuide(group: AccessGroup, low: Local, least: Local, most: Local): void {
+    const { start, count, release } = this.#find(group, low);
+    this.#setGuide(group, GUIDE_FIRST, sub(sub(start, group.min), least));
+    this.#setGuide(group, GUIDE_COUNT, count(sub(most, least)));
+    release();
+  }
+
+  #setGuide(group: AccessGroup, part: number, value: Term): void {
+    const { f, wave } = this.#state;
+    f.get(wave);
+    push(f, value);
+    f.store('i32.store', this.#places.get(group)! + part);
+  }
+
+  /**
+   * Looks up the allocation around an address: where it starts, and at how many addresses accesses of the
+   * group are in it, with what is that many bytes behind them.
+   */
+  #find(group: AccessGroup, address: Local) {
     const { f } = this.#state;
     const [pair, extent, places] = [f.local('i64'), f.local('i32'), f.local('i64')];
     assign(f, pair, loadFrom('i64.load', shl(shrU(address, PAGE_LOG2), 3), PAGE_EXTENTS));
     assign(f, extent, operation('i32.wrap_i64', operation('i64.shr_u', pair, 32n)));
-    const start = operation('i32.wrap_i64', pair);
-    this.#setPart(group, FIRST, sub(start, (group.min + SIGN) | 0));
-    // All that is accessed behind the first byte must be there, too.
-    const behind = BigInt(group.max - group.min - 1);
-    const sizeBytes = zext64(and(extent, -GRANULE_SIZE_BYTES));
-    assign(f, places, operation('i64.sub', sizeBytes, behind));
-    const isRange = and(operation('i64.gt_s', places, 0n), ne(and(extent, group.writes ? MAY_WRITE : MAY_READ), 0));
-    const number = select(operation('i32.wrap_i64', places), 0, isRange);
-    this.#setPart(group, COUNT, sub(number, SIGN));
-    f.free(pair, extent, places);
+    const count = (behindBytes?: Term): Push => {
+      // All that is accessed behind the first byte must be there, too.
+      const own = BigInt(group.max - group.min - 1);
+      const behind = behindBytes === undefined ? own : add64(zext64(behindBytes), own);
+      const sizeBytes = zext64(and(extent, -GRANULE_SIZE_BYTES));
+      assign(f, places, operation('i64.sub', sizeBytes, behind));
+      const isRange = and(operation('i64.gt_s', places, 0n), ne(and(extent, group.writes ? MAY_WRITE : MAY_READ), 0));
+      return select(operation('i32.wrap_i64', places), 0, isRange);
+    };
+    const release = (): void => f.free(pair, extent, places);
+    return { start: operation('i32.wrap_i64', pair), count, release };
   }
 }

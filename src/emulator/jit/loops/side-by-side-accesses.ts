@@ -1,0 +1,340 @@
+/**
+ * Loads of a group of chunks in a loop whose lanes are side by side: before the iterations it is found out
+ * how far each chunk is from the guide, which is the first active lane; then only the guide's addresses are
+ * looked at.
+ */
+import {
+  and,
+  assign,
+  eqz,
+  gtU,
+  laneOf,
+  loadFrom,
+  ltS,
+  ltU,
+  mul,
+  ne,
+  operation,
+  or,
+  type Push,
+  push,
+  select,
+  shl,
+  shrU,
+  sub,
+  sum,
+  type Term,
+  zext64,
+} from '../../../wasm/expression.ts';
+import type { BlockLabel, FunctionBuilder, Local } from '../../../wasm/function.ts';
+import { captured, type Lanes } from '../../lowering/emitter.ts';
+import { validityOf } from '../../lowering/memory-access.ts';
+import { MAY_READ, NIBBLE_SPREADS } from '../../machine/layout.ts';
+import type { AccessGroup } from '../regions/access-group.ts';
+import { AddressChecks } from '../regions/address-checks.ts';
+import { followingSpread, loadFollowingPair, pushFollowing } from '../regions/following-lanes.ts';
+import type { Hoisted } from '../regions/hoisted.ts';
+import type { EmittedValues } from '../regions/linear-accesses.ts';
+import type { Node } from '../regions/node.ts';
+import type { PermittedRanges } from '../regions/permitted-ranges.ts';
+import type { Chunk, LoopEnvironment } from './chunk-state.ts';
+import { LoopValues } from './loop-values.ts';
+import type { GuideAddress, LeftRow, SideBySide } from './side-by-side.ts';
+
+/** Lanes further from the guide are not side by side. */
+const REACH_BYTES = 2 ** 26;
+/** An index further from 0 may wrap. */
+const INDEX_REACH = 2 ** 30;
+/** First and last byte of what is not longer are not in two allocations, between which is a hole. */
+const MAX_SPAN_BYTES = 1024;
+
+/** Where the loads of a group of accesses are; valid until `end`. */
+interface Place {
+  readonly address: GuideAddress;
+  /** Bytes from the guide to the first lane of each chunk, the least and the most for any lane. */
+  readonly chunks: readonly Local[];
+  readonly least: Local;
+  readonly most: Local;
+  /** Bytes of each lane's value in that of four lanes that follow each other. */
+  readonly swizzle: Local;
+}
+
+/** Active lanes of a chunk, and which lane each of its lanes looks like. */
+interface Active {
+  readonly nibble: Push;
+  readonly spread: Local;
+}
+
+type Looked = readonly { readonly first: Local; readonly isSo: Local }[];
+
+interface Opening {
+  readonly address: GuideAddress;
+  readonly guideLow: Local;
+  /** Of each chunk. */
+  readonly looked: readonly Looked[];
+  readonly active: readonly Push[];
+}
+
+/** Evaluates values of a chunk as they are when the loop is entered. */
+export type Evaluate = (chunk: Chunk, roots: readonly Node[], values: LoopValues) => EmittedValues;
+
+export class SideBySideAccesses {
+  readonly #environment: LoopEnvironment;
+  readonly #found: SideBySide;
+  /** By group, one of its loads. */
+  readonly #groups: ReadonlyMap<AccessGroup, Node>;
+  readonly #ranges: PermittedRanges;
+  readonly #checks: AddressChecks;
+  readonly #hoisted: Hoisted;
+  /** What the guide has in rows: now, and when the loop was entered. */
+  readonly registers = new Map<number, Local>();
+  readonly #entries = new Map<number, Local>();
+  readonly #places = new Map<AccessGroup, Place>();
+
+  constructor(
+    environment: LoopEnvironment,
+    found: SideBySide,
+    groups: ReadonlyMap<Node, AccessGroup>,
+    { ranges, hoisted }: { readonly ranges: PermittedRanges; readonly hoisted: Hoisted },
+  ) {
+    this.#environment = environment;
+    this.#found = found;
+    this.#groups = new Map([...groups].map(([load, group]) => [group, load]));
+    this.#ranges = ranges;
+    this.#hoisted = hoisted;
+    this.#checks = new AddressChecks({ state: environment.state, hoisted });
+  }
+
+  /**
+   * Emits what comes before the iterations of a group of chunks; `bits`: its active lanes, of which there is
+   * one at least. Where they are not side by side, goes to `unfit`.
+   */
+  begin(chunks: readonly Chunk[], bits: Local, unfit: BlockLabel, evaluate: Evaluate): void {
+    const { state, invariants, entries, pointer, plan } = this.#environment;
+    const { f } = state;
+    const guide = f.local('i32');
+    assign(f, guide, sum(pointer, shl(operation('i32.ctz', bits), 2)));
+    for (const offset of this.#found.registers.keys()) {
+      const [now, entry] = [f.local('i32'), f.local('i32')];
+      assign(f, now, loadFrom('i32.load', guide, offset));
+      assign(f, entry, now);
+      this.registers.set(offset, now);
+      this.#entries.set(offset, entry);
+    }
+    f.free(guide);
+    const roots = [...this.#groups.keys()].map(({ parts: { low, high } }) => [low, high!]);
+    const own = [...this.#groups.values()].flatMap((load) => this.#addressNodes(load));
+    const needed = valuesBehind([...roots.flat(), ...own]);
+    const values = new LoopValues(state, invariants, new Map([...entries, ...this.registers]));
+    for (const node of plan.nodes) if (needed.has(node) && !node.lane && plan.variant.has(node)) values.emit(node);
+    const splatted = [...needed].filter(({ lane }) => lane).flatMap(({ args }) => args.filter(({ lane }) => !lane));
+    for (const node of [...splatted, ...roots.flat().filter(({ lane }) => !lane)]) values.splat(node);
+    const bad = f.local('i32');
+    assign(f, bad, 0);
+    const spreads = chunks.map((_, i) => {
+      const nibble = and(shrU(bits, i * 4), 15);
+      return { nibble, spread: made(f, loadFrom('v128.load', shl(nibble, 4), NIBBLE_SPREADS), 'v128') };
+    });
+    for (const [group, load] of this.#groups) {
+      const address = this.#found.addresses.get(load)!;
+      const guideLow = values.local(address.low);
+      const looked = chunks.map((chunk, i) => {
+        const { argument, release } = evaluate(chunk, [group.parts.low, group.parts.high!], values);
+        const found = this.#look(group, (node) => argument(node).lanes[0]!, spreads[i]!, bad);
+        release();
+        return found;
+      });
+      if (this.#ranges.has(group)) this.#ranges.forgetGuide(group);
+      const active = spreads.map(({ nibble }) => nibble);
+      this.#places.set(group, this.#place(group, { address, guideLow, looked, active }, bad));
+    }
+    f.free(...spreads.map(({ spread }) => spread));
+    values.release();
+    f.get(bad);
+    f.brIf(unfit);
+    f.free(bad);
+  }
+
+  #addressNodes(load: Node): readonly Node[] {
+    const { low, high, indices } = this.#found.addresses.get(load)!;
+    return [low, high, ...indices.map(({ value }) => value)];
+  }
+
+  /** Where the first lane of a chunk is if its lanes follow each other, and if they are at one place. */
+  #look({ parts, unitBytes }: AccessGroup, lanesOf: (node: Node) => Local, active: Active, bad: Local): Looked {
+    const { f } = this.#environment.state;
+    const spreadOf = (lanes: Term): Local => made(f, operation('i8x16.relaxed_swizzle', lanes, active.spread), 'v128');
+    const high = spreadOf(lanesOf(parts.high!));
+    const outside = operation('v128.any_true', operation('v128.xor', high, this.#hoisted.window));
+    assign(f, bad, or(bad, select(outside, 0, active.nibble)));
+    f.free(high);
+    const low = lanesOf(parts.low);
+    const units = operation('i32x4.mul', this.#hoisted.lanes, operation('i32x4.splat', unitBytes));
+    return [operation('i32x4.sub', low, units), low].map((lanes) => {
+      const spread = spreadOf(lanes);
+      const first = made(f, laneOf(spread, 0));
+      const others = operation('v128.any_true', operation('v128.xor', spread, operation('i32x4.splat', first)));
+      const isSo = made(f, select(eqz(others), 1, active.nibble));
+      f.free(spread);
+      return { first, isSo };
+    });
+  }
+
+  #place(group: AccessGroup, { address, guideLow, looked, active }: Opening, bad: Local): Place {
+    const { f } = this.#environment.state;
+    const [following, same] = [0, 1].map((way) => made(f, looked.map((ways) => ways[way]!.isSo).reduce<Term>(and, 1)));
+    assign(f, bad, or(bad, eqz(or(following!, same!))));
+    const stride = made(f, select(group.unitBytes, 0, following!));
+    const [least, most] = [made(f, 0), made(f, 0)];
+    const chunks = looked.map(([ifFollowing, ifSame], i) => {
+      const first = select(ifFollowing!.first, ifSame!.first, following!);
+      const distance = made(f, select(sub(first, guideLow), 0, active[i]!));
+      assign(f, least, select(distance, least, ltS(distance, least)));
+      const last = made(f, sum(distance, mul(stride, 3)));
+      assign(f, most, select(last, most, ltS(most, last)));
+      f.free(last);
+      return distance;
+    });
+    const isFar = (distance: Local): Push => gtU(sum(distance, REACH_BYTES), 2 * REACH_BYTES);
+    const distances = [stride, ...chunks].reduce<Term>((a, b) => or(a, b), 0);
+    const isUnaligned = and(distances, group.alignmentBytes - 1);
+    assign(f, bad, or(bad, or(or(isFar(least), isFar(most)), isUnaligned)));
+    // Before the guide an index of a lane might be less than 0 when the guide's is not.
+    if (address.indices.some(({ isSigned }) => !isSigned)) assign(f, bad, or(bad, ltS(least, 0)));
+    const swizzle = made(f, followingSpread(stride, group.unitBytes, false), 'v128');
+    f.free(stride, following!, same!, ...looked.flat().flatMap(({ first, isSo }) => [first, isSo]));
+    return { address, chunks, least, most, swizzle };
+  }
+
+  /** Looks at what the guide's addresses are in an iteration. */
+  check(values: LoopValues, slow: BlockLabel): void {
+    const { f, spaces } = this.#environment.state;
+    const looked = new Set<Node>();
+    for (const [group, { address, least, most }] of this.#places) {
+      const [low, high] = [values.local(address.low), values.local(address.high)];
+      push(f, ne(high, spaces.windowHi));
+      f.brIfRare(slow);
+      if (address.floor) {
+        push(f, ltU(low, values.local(address.floor)));
+        f.brIfRare(slow);
+      }
+      for (const { value, isSigned } of address.indices) {
+        if (looked.has(value)) continue;
+        looked.add(value);
+        const index = values.local(value);
+        push(f, isSigned ? gtU(sum(index, INDEX_REACH), 2 * INDEX_REACH) : gtU(index, INDEX_REACH));
+        f.brIfRare(slow);
+      }
+      this.#checks.refuseMisaligned(group, low, slow);
+      if (!this.#ranges.has(group)) continue;
+      const isUnknown = eqz(this.#ranges.permitsGuide(group, low));
+      push(f, isUnknown);
+      f.ifRare(() => {
+        const first = validityOf(sum(low, least, group.min));
+        const last = validityOf(sum(low, most, group.max - 1));
+        push(f, eqz(and(and(first, last), MAY_READ)));
+        f.brIfRare(slow);
+        this.#ranges.learnGuide(group, low, least, most);
+        push(f, and(gtU(sub(most, least), MAX_SPAN_BYTES), isUnknown));
+        f.brIfRare(slow);
+      });
+    }
+  }
+
+  /** Dwords of a load of chunk number `chunk`, in an iteration that was looked at. */
+  load(load: Node, group: AccessGroup, chunk: number, values: LoopValues): Lanes {
+    const { f } = this.#environment.state;
+    const { address, chunks, swizzle } = this.#places.get(group)!;
+    const { offset } = load.address!;
+    const first = made(f, sum(values.local(address.low), chunks[chunk]!));
+    let lanes: Lanes;
+    if (group.unitBytes === 8) {
+      const pair = [f.local('v128'), f.local('v128')] as const;
+      loadFollowingPair(f, first, offset, swizzle, pair);
+      lanes = pair;
+    } else {
+      pushFollowing(f, first, offset, group.unitBytes);
+      f.get(swizzle);
+      f.op('i8x16.relaxed_swizzle');
+      lanes = [captured(f)];
+    }
+    f.free(first);
+    return lanes;
+  }
+
+  /** What the guide's registers get behind an iteration. */
+  nextRegisters(values: LoopValues): (readonly [to: Local, from: Local])[] {
+    const moves: (readonly [Local, Local])[] = [];
+    for (const [offset, next] of this.#found.registers)
+      if (next) moves.push([this.registers.get(offset)!, values.local(next)]);
+    return moves;
+  }
+
+  /** Emits what comes behind the iterations: rows that lanes did not compute. */
+  end(chunks: readonly Chunk[]): void {
+    const { f } = this.#environment.state;
+    // High words first: they look at the low words that were there before.
+    const left = [...this.#found.left].sort((a, b) => Number(b.high !== undefined) - Number(a.high !== undefined));
+    for (const chunk of chunks) for (const row of left) this.#storeLeft(row, chunk);
+    for (const { chunks: distances, least, most, swizzle } of this.#places.values())
+      f.free(...distances, least, most, swizzle);
+    this.#places.clear();
+    for (const locals of [this.registers, this.#entries]) {
+      f.free(...locals.values());
+      locals.clear();
+    }
+  }
+
+  /** The wave added to all lanes what the guide has more than before. */
+  #storeLeft({ low, high }: LeftRow, { place, lanes }: Chunk): void {
+    const { state, plan } = this.#environment;
+    const { f } = state;
+    const { pointer, offset } = place;
+    const before = (row: number): Push => loadFrom('v128.load', pointer, row + offset * 4);
+    const difference = (row: number): Push => sub(this.registers.get(row)!, this.#entries.get(row)!);
+    const added = made(f, operation('i32x4.splat', difference(low)), 'v128');
+    const now = made(f, operation('i32x4.add', before(low), added), 'v128');
+    const row = high ?? low;
+    if (high !== undefined) {
+      const [guideNow, guideBefore] = [this.registers, this.#entries].map((each) =>
+        or64(each.get(low)!, each.get(high)!),
+      );
+      const word = operation(
+        'i32.wrap_i64',
+        operation('i64.shr_u', operation('i64.sub', guideNow!, guideBefore!), 32n),
+      );
+      // The carry of a lane is -1.
+      const carry = operation('i32x4.lt_u', now, added);
+      assign(
+        f,
+        now,
+        operation('i32x4.sub', operation('i32x4.add', before(high), operation('i32x4.splat', word)), carry),
+      );
+    }
+    f.get(pointer);
+    push(f, operation('v128.bitselect', now, before(row), lanes.get(plan.graph.exec)![0]!));
+    f.store('v128.store', row + offset * 4);
+    f.free(added, now);
+  }
+}
+
+function made(f: FunctionBuilder, value: Term, type: 'i32' | 'v128' = 'i32'): Local {
+  const local = f.local(type);
+  assign(f, local, value);
+  return local;
+}
+
+const or64 = (low: Local, high: Local): Push =>
+  operation('i64.or', zext64(low), operation('i64.shl', zext64(high), 32n));
+
+/** Nodes and all that they are computed from. */
+function valuesBehind(nodes: readonly Node[]): ReadonlySet<Node> {
+  const found = new Set<Node>();
+  const add = (node: Node): void => {
+    if (found.has(node)) return;
+    found.add(node);
+    node.args.forEach(add);
+  };
+  nodes.forEach(add);
+  return found;
+}
