@@ -2,7 +2,6 @@
  * Where live vector registers have their contents while a payload has the registers: accumulation registers,
  * or each lane's private memory.
  */
-
 import { assert } from '../../base/errors.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
