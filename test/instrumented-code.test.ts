@@ -25,7 +25,7 @@ const CHOSEN = FILES.filter((file) => statSync(path.join(ROOT, file)).size <= MA
 const TOOLS = [
   ...['instruction-count', 'block-count', 'memory-trace'],
   ...(IS_FULL_SCALE ? ['instruction-count:level=wave', 'opcode-histogram', 'coalescing', 'lds-bank-conflicts'] : []),
-  ...(IS_FULL_SCALE ? ['branch-divergence', 'register-log', 'value-profile'] : []),
+  ...(IS_FULL_SCALE ? ['branch-divergence', 'register-log:registers=s0,v0', 'value-profile'] : []),
 ];
 
 const findingsOf = (bytes: Uint8Array, name: string): string[] =>

@@ -11,6 +11,9 @@ import { readMetadata } from './metadata-reader.ts';
 import { processorNamed } from './processors.ts';
 import { type CodeObjectTarget, formatIsaName } from './target-id.ts';
 
+/** The kernel of a program that a loader runs as `main`. */
+export const PROGRAM_KERNEL = '_start';
+
 /** Owner and type of the metadata note (LLVM AMDGPU usage, "Code Object V3 and Above Note Records"). */
 export const METADATA_NOTE_NAME = 'AMDGPU';
 export const METADATA_NOTE_TYPE = 32;

@@ -81,10 +81,9 @@ function needsCallers({ control, effects, instruction }: AmdgpuStep, state: InFl
 }
 
 /** Whether a step returns to callers that are not known. */
-function isOpenReturn({ isExposed, kernels, callers, sites }: LiftedFunction, step: AmdgpuStep): boolean {
+function isOpenReturn({ isOpen, sites }: LiftedFunction, step: AmdgpuStep): boolean {
   if (step.control !== 'jump' && step.control !== 'return') return false;
-  const isEntered = kernels.length === 0 && (isExposed || callers.size === 0);
-  return isEntered && !sites.some((site) => site.step === step);
+  return isOpen && !sites.some((site) => site.step === step);
 }
 
 const entryText = ({ instruction }: AmdgpuStep): string =>

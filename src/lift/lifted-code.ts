@@ -5,7 +5,7 @@
  */
 import { firstAbove } from '../base/search.ts';
 import { hex } from '../base/text.ts';
-import type { CodeObject, Kernel } from '../codeobject/code-object.ts';
+import { type CodeObject, type Kernel, PROGRAM_KERNEL } from '../codeobject/code-object.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import { STB_LOCAL, STT_FUNC } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
@@ -85,6 +85,20 @@ function findForOthers(functions: readonly LiftedFunction[]): void {
   for (const each of functions) each.isForOthers = isForOthers(each) && !inside.has(each);
 }
 
+/** Functions that other code objects find by their names, and what these reach. */
+function findRunByOthers(functions: readonly LiftedFunction[], isNamed: (entry: number) => boolean): void {
+  for (const each of functions) each.isExported = each.kernels.length === 0 && isNamed(each.entry);
+  const reached = new Set(functions.filter(({ isExported }) => isExported));
+  let isOpen = false;
+  for (const each of reached) {
+    each.isRunByOthers = true;
+    for (const callee of each.callees) reached.add(callee);
+    if (isOpen || each.sites.every(({ isComplete }) => isComplete)) continue;
+    isOpen = true;
+    for (const other of functions) if (other.isExposed && other.kernels.length === 0) reached.add(other);
+  }
+}
+
 const RETURN_ADDRESS_BITS = registerSet([{ file: 'scalar', first: RETURN_ADDRESS, dwords: 2 }]);
 
 const writesReturnAddress = ({ blocks }: LiftedFunction): boolean =>
@@ -150,6 +164,8 @@ class Lift {
     for (const each of functions) this.#link(each);
     for (const each of functions) each.sites = this.#sitesOf(each);
     findForOthers(functions);
+    const named = new Set(exportedFunctions(this.#codeObject).map(({ value }) => Number(value)));
+    findRunByOthers(functions, (entry) => named.has(entry));
     const { sequences, steps } = this.#discovery;
     this.#findReturnPlaces(functions);
     return {
@@ -352,7 +368,7 @@ class Lift {
   #findReturnPlaces(functions: readonly LiftedFunction[]): void {
     const made = Map.groupBy(this.#discovery.sequences.values(), ({ target }) => target);
     for (const each of functions) {
-      if (each.isExposed || each.callers.size === 0 || !this.#returnsByConvention(each)) continue;
+      if ((each.isExposed && !each.isExported) || each.callers.size === 0 || !this.#returnsByConvention(each)) continue;
       const places = [...each.callers].map((caller) =>
         returnPlacesIn(caller, each, (step) => this.#discovery.follow(step).next),
       );
@@ -400,6 +416,14 @@ function summaryOf(finding: Finding | undefined): Pick<Goal, 'targets' | 'isComp
 /** Functions that have symbols. */
 export const functionSymbols = ({ elf }: CodeObject): readonly ElfSymbol[] =>
   [...elf.symbols, ...elf.dynamicSymbols].filter((symbol) => symbol.type === STT_FUNC && isDefined(symbol));
+
+/** Those that other code objects are linked with; programs that a loader runs are whole. */
+function exportedFunctions({ elf, kernels }: CodeObject): readonly ElfSymbol[] {
+  if (kernels.some(({ name }) => name === PROGRAM_KERNEL)) return [];
+  return elf.dynamicSymbols.filter(
+    (symbol) => symbol.type === STT_FUNC && isDefined(symbol) && symbol.binding !== STB_LOCAL,
+  );
+}
 
 /** What symbols call addresses. */
 class FunctionNames {

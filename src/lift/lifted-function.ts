@@ -97,6 +97,13 @@ export class LiftedFunction {
    */
   isForOthers = false;
   /**
+   * Whether other code objects find it by its name: it is called by the calling convention, but for calls of
+   * this code object that are known. Set by who links functions with each other.
+   */
+  isExported = false;
+  /** Whether waves of kernels of other code objects may run it: an exported function leads there. */
+  isRunByOthers = false;
+  /**
    * Where it goes back to, whoever called it; undefined where that is not known for all who may. Set by who
    * links functions with each other.
    */
@@ -149,6 +156,11 @@ export class LiftedFunction {
   get isEnteredAgain(): boolean {
     const { entryBlock } = this;
     return this.callers.size > 0 || this.blocks.some(({ next, target }) => [next, target].includes(entryBlock));
+  }
+
+  /** Whether what calls it may be code that is not known. */
+  get isOpen(): boolean {
+    return this.kernels.length === 0 && (this.isExposed || this.callers.size === 0);
   }
 
   /** Nodes are the indices of the blocks. */
@@ -261,12 +273,12 @@ export class LiftedFunction {
 
   /** Everything, too, where a place that is not known may get the address. */
   #findBehindReturns(): LiveLanes {
-    if (this.isForOthers) return this.#byConvention();
+    if (this.isForOthers || (this.isExported && this.callers.size === 0)) return this.#byConvention();
     if (!this.returnPlaces || this.#isRecursive) return EVERYTHING;
-    if (!this.madeAddresses.every((made) => isOnlyCalled(made, this))) return EVERYTHING;
+    if (!this.isExported && !this.madeAddresses.every((made) => isOnlyCalled(made, this))) return EVERYTHING;
     return this.returnPlaces.reduce(
       (sum, { function: from, call }) => union(sum, call ? from.#lanes.after(call) : from.#behindReturns),
-      NOTHING,
+      this.isExported ? this.#byConvention() : NOTHING,
     );
   }
 

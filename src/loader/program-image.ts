@@ -2,6 +2,7 @@
 
 import { WavewrightError } from '../base/errors.ts';
 import { hex } from '../base/text.ts';
+import { PROGRAM_KERNEL } from '../codeobject/code-object.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Extent } from '../hsa/queues/packet.ts';
 import { scratchSizeBytes } from './launch.ts';
@@ -30,7 +31,7 @@ export class ProgramImage {
     this.name = name;
     this.program = program;
     this.begin = this.#requireKernel('_begin');
-    this.start = this.#requireKernel('_start');
+    this.start = this.#requireKernel(PROGRAM_KERNEL);
     this.end = this.#requireKernel('_end');
     this.generation = detectGeneration((symbol) => program.findSymbol(symbol)?.sizeBytes);
     const names = program.constructorKernels(this.generation);

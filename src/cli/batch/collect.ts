@@ -1,7 +1,7 @@
 /** Which programs a batch runs, and how. */
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
-import { parseCodeObject } from '../../codeobject/code-object.ts';
+import { PROGRAM_KERNEL, parseCodeObject } from '../../codeobject/code-object.ts';
 import { EM_AMDGPU, EM_CUDA } from '../../codeobject/elf-flags.ts';
 import { ET_DYN } from '../../elf/constants.ts';
 import { parseElf } from '../../elf/elf.ts';
@@ -113,9 +113,10 @@ function isProgram(file: string): boolean {
   try {
     const kind = reading(file, () => kindOf(file));
     if (kind === 'ptx') return PTX_START.test(readFileSync(file, 'latin1'));
-    if (kind === 'cubin') return cubinKernels(parseElf(readFileSync(file), file)).some(({ name }) => name === '_start');
+    if (kind === 'cubin')
+      return cubinKernels(parseElf(readFileSync(file), file)).some(({ name }) => name === PROGRAM_KERNEL);
     if (kind !== 'code-object') return kind === 'bundle';
-    return parseCodeObject(readFileSync(file), file).kernels.some(({ name }) => name === '_start');
+    return parseCodeObject(readFileSync(file), file).kernels.some(({ name }) => name === PROGRAM_KERNEL);
   } catch (error) {
     if (error instanceof WavewrightError) return true;
     throw error;

@@ -406,7 +406,8 @@ function waitsFor(
     waits ??= new Map();
     waits.set(counter, Math.min(left, waits.get(counter) ?? left));
   }
-  if (unknownInFlight.size > 0 && touchesApplication([readsPhysical, writesPhysical, ranges], plan)) {
+  const all = [readsPhysical, writesPhysical, ranges];
+  if (unknownInFlight.size > 0 && (plan.isOpen === true || touchesApplication(all, plan))) {
     waits ??= new Map();
     for (const counter of unknownInFlight) waits.set(counter, 0);
   }

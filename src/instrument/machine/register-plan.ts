@@ -25,6 +25,8 @@ export interface RegisterPlan {
   readonly memory?: MemoryHome | string | undefined;
   /** Registers that payloads keep for the whole kernel, such as the address of the tool's variables. */
   readonly reserved: readonly PhysicalRange[];
+  /** Whether callers may be unknown code: accesses to any register may be in flight where it is entered. */
+  readonly isOpen?: boolean;
 }
 
 /** What `InFlight` says of a place. */

@@ -108,8 +108,12 @@ export class RegisterPlans {
     return this.#byName.get(name);
   }
 
-  /** What payloads of a function may keep; undefined where they may not. */
+  /** What payloads of a function may keep; undefined where they may not: waves of others have no preamble. */
   persistentOf(lifted: LiftedFunction): PersistentRegisters | undefined {
+    return lifted.isRunByOthers ? undefined : this.#registersOf(lifted);
+  }
+
+  #registersOf(lifted: LiftedFunction): PersistentRegisters | undefined {
     const [kernel] = this.kernelsOf(lifted);
     return kernel && this.persistentOfKernel(kernel);
   }
@@ -168,12 +172,13 @@ export class RegisterPlans {
     let plan = this.#plans.get(lifted);
     if (!plan) {
       const kernels = this.kernelsOf(lifted);
-      const most = kernels.length === 0 ? usedRegisters(lifted) : undefined;
+      const isOfOthers = lifted.isForOthers || lifted.isRunByOthers;
+      const most = kernels.length === 0 || isOfOthers ? usedRegisters(lifted) : undefined;
       const limits = files((file): FileLimits => {
         if (most) {
           const own = Number.isFinite(most[file]) ? most[file] : 0;
           // Kernels of others that call it have these; what their code needs of them is live.
-          const used = lifted.isForOthers && file !== 'accumulator' ? Math.max(own, ASSUMED_REGISTERS[file]) : own;
+          const used = isOfOthers && file !== 'accumulator' ? Math.max(own, ASSUMED_REGISTERS[file]) : own;
           return { used, granted: used, growable: used, most: used };
         }
         const granted = Math.min(...kernels.map((each) => each.granted[file]));
@@ -184,10 +189,10 @@ export class RegisterPlans {
           most: Math.max(granted, Math.min(...kernels.map((each) => each.most[file]))),
         };
       });
-      const persistent = this.persistentOf(lifted);
+      const persistent = this.#registersOf(lifted);
       const kept = persistent ? [...persistent.close(kernels), ...persistent.scratch.reserved] : [];
       const reserved = [...this.reserved, ...kept];
-      plan = this.#one({ ...limits, reserved, memory: this.#memory.get(lifted) });
+      plan = this.#one({ ...limits, reserved, memory: this.#memory.get(lifted), isOpen: lifted.isOpen });
       this.#plans.set(lifted, plan);
     }
     return plan;
@@ -201,11 +206,11 @@ export class RegisterPlans {
   }
 }
 
-function textOf({ scalar, vector, accumulator, reserved, memory }: RegisterPlan): string {
+function textOf({ scalar, vector, accumulator, reserved, memory, isOpen }: RegisterPlan): string {
   const limits = [scalar, vector, accumulator].map(({ used, granted, growable, most }) => {
     return `${used} ${granted} ${growable} ${most}`;
   });
-  return `${limits}; ${reserved.map(({ file, first, dwords }) => `${file} ${first} ${dwords}`)}; ${typeof memory === 'object' ? homeKey(memory) : memory}`;
+  return `${isOpen} ${limits}; ${reserved.map(({ file, first, dwords }) => `${file} ${first} ${dwords}`)}; ${typeof memory === 'object' ? homeKey(memory) : memory}`;
 }
 
 const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: SGPR_FLAT_SCRATCH_LO, dwords: 2 };

@@ -92,7 +92,9 @@ export class ResidentGroups {
     const isComplete = reached.every((each) => each.isComplete);
     const inside = reached.flatMap(({ functions }) => [...functions]);
     const isPlain = kernel.descriptor.kernargPreload.lengthDwords === 0;
-    return isPlain && isComplete && !inside.some((each) => this.#isWithout(each));
+    // Where waves of others may end, these registers may be anything.
+    const isOut = (each: LiftedFunction): boolean => this.#isWithout(each) || (each.isRunByOthers && endsWaves(each));
+    return isPlain && isComplete && !inside.some(isOut);
   }
 
   /** Of those that something is counted in. */
