@@ -112,6 +112,32 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
   'at one place': { start: `v_mov_b32 v1, 8 ${POINTER}`, body: LOAD + NEXT_POINTER },
   'in rows of sixteen': { start: TWO_ROWS + POINTER, body: LOAD + NEXT_POINTER, after: REGISTERS },
   'twelve bytes from each other': { start: STRIDED + POINTER, body: LOAD + NEXT_POINTER, after: REGISTERS },
+  'far from each other': {
+    start: `v_mul_u32_u24 v1, 0x600, v4 ${POINTER}`,
+    body: LOAD + NEXT_POINTER,
+    exec: SOME_LANES,
+    after: REGISTERS,
+  },
+  'far from each other, with eight bytes each': {
+    start: `v_mul_u32_u24 v1, 0x600, v4 ${POINTER}`,
+    body: `global_load_dwordx2 v[2:3], v[6:7], off ${NEXT_POINTER}`,
+  },
+  'far from each other, with two bytes each': {
+    start: `v_mul_u32_u24 v1, 0x602, v4 ${POINTER}`,
+    body: `global_load_ushort v2, v[6:7], off ${NEXT_POINTER}`,
+  },
+  'of two allocations': {
+    start: `v_and_b32 v1, 1, v4
+      v_cmp_eq_u32 vcc, 1, v1
+      v_mov_b32 v9, s8
+      v_mov_b32 v10, s0
+      v_cndmask_b32 v6, v9, v10, vcc
+      v_mov_b32 v9, s9
+      v_mov_b32 v10, s1
+      v_cndmask_b32 v7, v9, v10, vcc
+      s_mov_b64 s[14:15], 0`,
+    body: `global_load_ushort v2, v[6:7], off ${NEXT_POINTER}`,
+  },
   'side by side, then at one place': { start: MIXED + POINTER, body: LOAD + NEXT_POINTER },
   'of which some are off': { start: POINTER, body: LOAD + NEXT_POINTER, exec: SOME_LANES, after: REGISTERS },
   'of which one is on': { start: POINTER, body: LOAD + NEXT_POINTER, exec: FEW_LANES, after: REGISTERS },
@@ -234,6 +260,22 @@ const FAULTS: Readonly<Record<string, Program & { readonly lane: number; readonl
     lane: 58,
     at: DATA_BYTES,
   },
+  'the allocation, far from each other': {
+    start: `v_mul_u32_u24 v1, 0x600, v4 ${POINTER}`,
+    body: LOAD + NEXT_POINTER,
+    times: 1000,
+    lane: 63,
+    at: DATA_BYTES,
+  },
+  'the allocation, one of them from the start': {
+    start: `v_mul_u32_u24 v1, 0x600, v4
+      v_cmp_eq_u32 vcc, 21, v4
+      v_mov_b32 v9, 0x20000
+      v_cndmask_b32 v1, v1, v9, vcc ${POINTER}`,
+    body: LOAD + NEXT_POINTER,
+    lane: 21,
+    at: DATA_BYTES,
+  },
   'the allocation towards lower addresses': {
     start: `s_mov_b32 s14, -0x104
       s_mov_b32 s15, -1 ${POINTER}`,
@@ -294,3 +336,34 @@ for (const [what, { lane, at, ...program }] of Object.entries(FAULTS)) {
     }
   });
 }
+
+test('lanes whose ends are in two allocations fault between them', () => {
+  // The last lane goes on to the second buffer, which is behind the first one.
+  const image = imageOf(
+    kernelText(
+      'between',
+      kernel({
+        start: `v_mul_u32_u24 v1, 0x600, v4
+          s_sub_u32 s14, s10, s8
+          s_sub_u32 s14, s14, 0x17a00
+          s_mov_b32 s15, 0 ${POINTER}`,
+        body: LOAD + NEXT_POINTER,
+        times: 2,
+      }),
+    ),
+  );
+  const messages = Object.values(EXECUTORS).map((options) => {
+    using rig = new KernelRig(options, image);
+    const [data, out] = [rig.allocate(DATA_BYTES), rig.allocate(256)];
+    assert.ok(out > data + BigInt(DATA_BYTES));
+    try {
+      rig.run('between', data, out);
+    } catch (error) {
+      // Of workers, another workgroup may come first.
+      return (error as Error).message.replace(/workgroup \([^)]*\)/, '');
+    }
+    return undefined;
+  });
+  assert.match(messages[0]!, /invalid read of address/);
+  for (const message of messages) assert.equal(message, messages[0]);
+});

@@ -128,6 +128,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     noticedBy: sideBySide,
   },
   {
+    name: 'loops: lanes apart in one allocation',
+    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    from: 'and(gtU(sub(most, least), MAX_SPAN_BYTES), isUnknown)',
+    to: 'and(gtU(sub(most, least), MAX_SPAN_BYTES), 0)',
+    noticedBy: sideBySide,
+  },
+  {
     name: 'loops: an index that wraps',
     file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
     from: 'gtU(sum(index, INDEX_REACH), 2 * INDEX_REACH)',

@@ -29,7 +29,7 @@ import { FunctionState } from './function/function-state.ts';
 import { type Literal, Literals } from './function/literals.ts';
 import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
-import { type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
+import { type LoopWay, type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
 import { FixedPlace } from './regions/fixed-place.ts';
 import type { Node } from './regions/node.ts';
 import type { Region } from './regions/region.ts';
@@ -87,8 +87,8 @@ class FunctionLowering {
   readonly #next: Local;
   /** By their header. */
   readonly #vertical: ReadonlyMap<Block, VerticalLoop>;
-  /** Of loops with a way for lanes side by side, whether these were not. */
-  readonly #unfit = new Map<Block, Local>();
+  /** Whether lanes did not suit a way of a loop: then it is not tried again. */
+  readonly #unfit = new Map<LoopWay, Local>();
   #dispatch!: BlockLabel;
   /** Takes the record to go on with. */
   #leave!: BlockLabel;
@@ -131,12 +131,12 @@ class FunctionLowering {
     f.get(record);
     f.load('i32.load', LEADER_BLOCK);
     f.set(this.#next);
-    for (const [header, { sideBySide }] of this.#vertical) {
-      if (!sideBySide) continue;
+    for (const way of [...this.#vertical.values()].flatMap(({ ways }) => ways)) {
+      if (!way.steady) continue;
       const unfit = f.local('i32');
       f.i32(0);
       f.set(unfit);
-      this.#unfit.set(header, unfit);
+      this.#unfit.set(way, unfit);
     }
     f.block('i32', (leave) => {
       this.#leave = leave;
@@ -230,7 +230,7 @@ class FunctionLowering {
   }
 
   /** Runs a loop chunk by chunk from its header; the code of its blocks follows for waves that cannot. */
-  #emitVertical({ plan, chunkCount, sideBySide }: VerticalLoop): void {
+  #emitVertical({ plan, ways }: VerticalLoop): void {
     const { f } = this.#state;
     const { header, latch, exit } = plan.loop;
     const back = exit === 'next' ? 'target' : 'next';
@@ -241,11 +241,7 @@ class FunctionLowering {
       else this.#dispatchTo(successor);
     };
     const suspend = (): void => this.#leaveFunction(latch, back);
-    if (sideBySide) {
-      const way = { found: sideBySide.found, unfit: this.#unfit.get(header)! };
-      new LoopLowering(this.#state, plan, sideBySide.chunkCount, way).emit(leave, suspend);
-    }
-    if (chunkCount !== undefined) new LoopLowering(this.#state, plan, chunkCount).emit(leave, suspend);
+    for (const way of ways) new LoopLowering(this.#state, plan, way, this.#unfit.get(way)).emit(leave, suspend);
   }
 
   #leaveFunction(block: Block, way: 'next' | 'target'): void {

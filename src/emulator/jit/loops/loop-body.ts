@@ -23,7 +23,7 @@ import { LaneCounts } from './lane-counts.ts';
 import { LoopValues } from './loop-values.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
-import { type SideBySide, sideBySideArguments } from './side-by-side.ts';
+import { type SteadyWay, sideBySideArguments } from './side-by-side.ts';
 import { SideBySideAccesses } from './side-by-side-accesses.ts';
 
 /** What a group leaves; valid until `release`. */
@@ -59,15 +59,15 @@ export class LoopBody {
   #noted: Local | undefined;
   #active: LaneCounts | undefined;
 
-  /** `chunkCount`: chunks of a group; `sideBySide`: of the plan, which is what it leaves for lanes. */
-  constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean, sideBySide?: SideBySide) {
+  /** `chunkCount`: chunks of a group; `steady`: of the plan, which is what it leaves for lanes. */
+  constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean, steady?: SteadyWay) {
     this.#environment = environment;
     this.#chunkCount = chunkCount;
     this.#isFast = isFast;
     const { plan, state } = environment;
     this.#hoisted = new Hoisted(state.f);
     this.#spread = new ActiveSpread(state.f);
-    const uses = sideBySide ? sideBySideArguments : (node: Node) => argumentsOf(node, isFast);
+    const uses = steady ? sideBySideArguments : (node: Node) => argumentsOf(node, isFast);
     this.#uses = uses;
     const { again, skips } = plan.graph;
     const results = [
@@ -90,7 +90,7 @@ export class LoopBody {
     const splatted = new Set(results);
     for (const node of this.#nodes) {
       for (const arg of uses(node)) this.#lastUse.set(arg, node);
-      if (!sideBySide || !isAccess(node)) for (const arg of vectorArguments(node, isFast)) splatted.add(arg);
+      if (!steady || !isAccess(node)) for (const arg of vectorArguments(node, isFast)) splatted.add(arg);
     }
     this.#splatted = [...splatted].filter((node) => !node.lane);
     if (!isFast) return;
@@ -108,9 +108,9 @@ export class LoopBody {
       address: (node) => this.#spreadArgument(node),
       spread: (active, emit) => this.#spread.within(active, emit),
     });
-    if (sideBySide) {
+    if (steady) {
       const known = { ranges: this.#ranges, hoisted };
-      this.#sideBySide = new SideBySideAccesses(environment, sideBySide, this.#groups, known);
+      this.#sideBySide = new SideBySideAccesses(environment, steady, this.#groups, known);
     }
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);

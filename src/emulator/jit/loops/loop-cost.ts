@@ -6,7 +6,7 @@
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
-import type { SideBySide } from './side-by-side.ts';
+import type { SteadyWay } from './side-by-side.ts';
 
 /** Groups of so many chunks are tried. */
 const CHUNK_COUNTS: readonly number[] = [1, 2, 4];
@@ -16,8 +16,8 @@ const SCALAR_OPERATIONS_PER_CYCLE = 3;
 /** An access with its checks, for lanes and for the wave. */
 const ACCESS_OPERATIONS = 15;
 const UNIFORM_ACCESS_OPERATIONS = 12;
-/** A load of lanes that are side by side, and what is asked of the guide's address. */
-const SIDE_BY_SIDE_OPERATIONS = 3;
+/** A load of lanes that keep their distances, and what is asked of the guide's address. */
+const OF_STEADY_LOAD = { sideBySide: 3, apart: 11 };
 const GUIDE_OPERATIONS = 14;
 /** What T1 saves where 16 lanes at equal distances are looked at together. */
 const LINEAR_ACCESS_SAVING = 11;
@@ -121,8 +121,9 @@ export interface LoopEstimate {
   readonly pays: boolean;
 }
 
-/** `plan`: all of the loop; `found`: how it runs where lanes are side by side. */
-export function estimate(plan: LoopPlan, waveSize: 32 | 64, found?: SideBySide): LoopEstimate {
+/** `plan`: all of the loop; `way`: for lanes that keep their distances. */
+export function estimate(plan: LoopPlan, waveSize: 32 | 64, way?: SteadyWay): LoopEstimate {
+  const found = way?.found;
   const { nodes, rows, masks, graph, variant } = plan;
   const lanes = nodes.filter((node) => node.lane && variant.has(node));
   const operations = lanes.reduce((sum, node) => sum + costOf(node)[0], 0);
@@ -152,7 +153,8 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64, found?: SideBySide):
   const carried = carriedRows + masks.size;
   const ownLanes = own.nodes.filter((node) => node.lane && own.variant.has(node));
   const isLoad = ({ leaf }: Node): boolean => leaf.kind === 'load';
-  const costOfOwn = (node: Node): number => (found && isLoad(node) ? SIDE_BY_SIDE_OPERATIONS : costOf(node)[0]);
+  const costOfOwn = (node: Node): number =>
+    way && isLoad(node) ? OF_STEADY_LOAD[way.isApart ? 'apart' : 'sideBySide'] : costOf(node)[0];
   const ownOperations = ownLanes.reduce((sum, node) => sum + costOfOwn(node), 0);
   const wave = (each: LoopPlan): number => each.nodes.filter(({ lane }) => !lane).length;
   const guideOperations = found ? wave(own) - wave(plan) + found.addresses.size * GUIDE_OPERATIONS : 0;

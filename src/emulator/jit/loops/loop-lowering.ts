@@ -14,23 +14,19 @@ import { LoopBody } from './loop-body.ts';
 import type { Skip } from './loop-graph.ts';
 import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
-import type { SideBySide } from './side-by-side.ts';
+import type { SteadyWay } from './side-by-side.ts';
 import { MAX_NOTED_ITERATIONS, SkipNotes } from './skip-notes.ts';
+import type { LoopWay } from './vertical-loops.ts';
 
 const MAX_ITERATIONS = 1 << 20;
-
-/** How a loop runs of which lanes are side by side. */
-export interface SideBySideWay {
-  readonly found: SideBySide;
-  /** Not 0 once they were not: then it is not tried again. */
-  readonly unfit: Local;
-}
 
 export class LoopLowering {
   readonly state: FunctionState;
   readonly plan: LoopPlan;
   readonly chunkCount: number;
-  readonly #sideBySide: SideBySideWay | undefined;
+  readonly #steady: SteadyWay | undefined;
+  /** Of a way for lanes that keep their distances: not 0 once they did not suit it. */
+  readonly #unfit: Local | undefined;
   /** Where waves go that cannot run the loop so. */
   #otherwise: BlockLabel | undefined;
   readonly #entries = new Map<number, Local>();
@@ -39,18 +35,18 @@ export class LoopLowering {
   readonly #tests = new Map<number, Local>();
   readonly #notes: SkipNotes | undefined;
 
-  /** `chunkCount`: chunks of a group. */
-  constructor(state: FunctionState, plan: LoopPlan, chunkCount: number, sideBySide?: SideBySideWay) {
+  constructor(state: FunctionState, plan: LoopPlan, { chunkCount, steady }: LoopWay, unfit?: Local) {
     this.state = state;
     this.plan = plan;
     this.chunkCount = chunkCount;
-    this.#sideBySide = sideBySide;
+    this.#steady = steady;
+    this.#unfit = unfit;
     const { skips } = plan.graph;
     if (skips.length > 0) this.#notes = new SkipNotes(state, skips.length);
   }
 
   /**
-   * Runs the loop from its header, unless no lane is active, some are stopped, or they are not side by side.
+   * Runs the loop from its header, unless no lane is active, some are stopped, or they do not suit.
    * `leave` is emitted where the wave has left the loop, `suspend` where it is at the header with its budget
    * used up.
    */
@@ -58,8 +54,8 @@ export class LoopLowering {
     const { f, wave, spaces } = this.state;
     f.block(undefined, (otherwise) => {
       this.#otherwise = otherwise;
-      if (this.#sideBySide) {
-        f.get(this.#sideBySide.unfit);
+      if (this.#unfit) {
+        f.get(this.#unfit);
         f.brIf(otherwise);
       }
       f.get(wave);
@@ -175,14 +171,14 @@ export class LoopLowering {
   #emitGroups(environment: LoopEnvironment): void {
     const { f, spaces } = this.state;
     const { chunk, pointer } = environment;
-    const usual = this.#sideBySide?.found.plan ?? this.plan.usual ?? this.plan;
-    const fast = new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#sideBySide?.found);
+    const usual = this.#steady?.found.plan ?? this.plan.usual ?? this.plan;
+    const fast = new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
     fast.prepare();
     const bits = f.local('i32');
     const end = f.local('i32');
     // Whether a group has run.
     const begun = f.local('i32');
-    if (this.#sideBySide) {
+    if (this.#unfit) {
       f.i32(0);
       f.set(begun);
     }
@@ -213,7 +209,7 @@ export class LoopLowering {
             this.#setBegun(begun);
             f.br(done);
           };
-          if (this.#sideBySide) this.#tryFirst(this.#sideBySide, begun, giveUp, run);
+          if (this.#unfit) this.#tryFirst(this.#unfit, begun, giveUp, run);
           else run();
         });
         this.#setBegun(begun);
@@ -245,13 +241,13 @@ export class LoopLowering {
   }
 
   #setBegun(begun: Local): void {
-    if (!this.#sideBySide) return;
+    if (!this.#unfit) return;
     this.state.f.i32(1);
     this.state.f.set(begun);
   }
 
-  /** When lanes of the first group are not side by side, nothing has happened: the wave goes another way. */
-  #tryFirst({ unfit }: SideBySideWay, begun: Local, giveUp: BlockLabel, run: (unfit: BlockLabel) => void): void {
+  /** When lanes of the first group do not suit, nothing has happened, and the wave goes another way. */
+  #tryFirst(unfit: Local, begun: Local, giveUp: BlockLabel, run: (unfit: BlockLabel) => void): void {
     const { f } = this.state;
     f.block(undefined, run);
     f.get(begun);

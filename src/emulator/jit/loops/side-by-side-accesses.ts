@@ -1,7 +1,7 @@
 /**
  * Loads of a group of chunks in a loop whose lanes are side by side: before the iterations it is found out
  * how far each chunk is from the guide, which is the first active lane; then only the guide's addresses are
- * looked at.
+ * looked at. Where lanes are apart, it is found out how far each of them is.
  */
 import {
   and,
@@ -12,7 +12,6 @@ import {
   loadFrom,
   ltS,
   ltU,
-  mul,
   ne,
   operation,
   or,
@@ -27,22 +26,24 @@ import {
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../../wasm/function.ts';
-import { captured, type Lanes } from '../../lowering/emitter.ts';
+import { loadPair } from '../../lowering/dword-pairs.ts';
+import type { Lanes } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ, NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
 import { AddressChecks } from '../regions/address-checks.ts';
 import { followingSpread, loadFollowingPair, pushFollowing } from '../regions/following-lanes.ts';
 import type { Hoisted } from '../regions/hoisted.ts';
+import { loadLanes } from '../regions/lane-accesses.ts';
 import type { EmittedValues } from '../regions/linear-accesses.ts';
 import type { Node } from '../regions/node.ts';
 import type { PermittedRanges } from '../regions/permitted-ranges.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { LoopValues } from './loop-values.ts';
-import type { GuideAddress, LeftRow, SideBySide } from './side-by-side.ts';
+import type { GuideAddress, LeftRow, SideBySide, SteadyWay } from './side-by-side.ts';
 
 /** Lanes further from the guide are not side by side. */
-const REACH_BYTES = 2 ** 26;
+const REACH_BYTES = 2 ** 28;
 /** An index further from 0 may wrap. */
 const INDEX_REACH = 2 ** 30;
 /** First and last byte of what is not longer are not in two allocations, between which is a hole. */
@@ -51,12 +52,12 @@ const MAX_SPAN_BYTES = 1024;
 /** Where the loads of a group of accesses are; valid until `end`. */
 interface Place {
   readonly address: GuideAddress;
-  /** Bytes from the guide to the first lane of each chunk, the least and the most for any lane. */
+  /** Bytes from the guide to the lanes of each chunk, or to its first one; the least and the most of all. */
   readonly chunks: readonly Local[];
   readonly least: Local;
   readonly most: Local;
-  /** Bytes of each lane's value in that of four lanes that follow each other. */
-  readonly swizzle: Local;
+  /** Where lanes are side by side: bytes of each one's value in that of four that follow each other. */
+  readonly swizzle: Local | undefined;
 }
 
 /** Active lanes of a chunk, and which lane each of its lanes looks like. */
@@ -65,7 +66,12 @@ interface Active {
   readonly spread: Local;
 }
 
-type Looked = readonly { readonly first: Local; readonly isSo: Local }[];
+interface Looked {
+  /** If its lanes follow each other, and if they are at one place. */
+  readonly ways: readonly { readonly first: Local; readonly isSo: Local }[];
+  /** Low words, in lanes that are off as in one that is on. */
+  readonly lanes: Local;
+}
 
 interface Opening {
   readonly address: GuideAddress;
@@ -84,6 +90,7 @@ export class SideBySideAccesses {
   /** By group, one of its loads. */
   readonly #groups: ReadonlyMap<AccessGroup, Node>;
   readonly #ranges: PermittedRanges;
+  readonly #isApart: boolean;
   readonly #checks: AddressChecks;
   readonly #hoisted: Hoisted;
   /** What the guide has in rows: now, and when the loop was entered. */
@@ -93,7 +100,7 @@ export class SideBySideAccesses {
 
   constructor(
     environment: LoopEnvironment,
-    found: SideBySide,
+    { found, isApart }: SteadyWay,
     groups: ReadonlyMap<Node, AccessGroup>,
     { ranges, hoisted }: { readonly ranges: PermittedRanges; readonly hoisted: Hoisted },
   ) {
@@ -101,6 +108,7 @@ export class SideBySideAccesses {
     this.#found = found;
     this.#groups = new Map([...groups].map(([load, group]) => [group, load]));
     this.#ranges = ranges;
+    this.#isApart = isApart;
     this.#hoisted = hoisted;
     this.#checks = new AddressChecks({ state: environment.state, hoisted });
   }
@@ -144,7 +152,6 @@ export class SideBySideAccesses {
         release();
         return found;
       });
-      if (this.#ranges.has(group)) this.#ranges.forgetGuide(group);
       const active = spreads.map(({ nibble }) => nibble);
       this.#places.set(group, this.#place(group, { address, guideLow, looked, active }, bad));
     }
@@ -170,40 +177,85 @@ export class SideBySideAccesses {
     f.free(high);
     const low = lanesOf(parts.low);
     const units = operation('i32x4.mul', this.#hoisted.lanes, operation('i32x4.splat', unitBytes));
-    return [operation('i32x4.sub', low, units), low].map((lanes) => {
-      const spread = spreadOf(lanes);
+    const lanes = spreadOf(low);
+    const following = spreadOf(operation('i32x4.sub', low, units));
+    const ways = [following, lanes].map((spread) => {
       const first = made(f, laneOf(spread, 0));
       const others = operation('v128.any_true', operation('v128.xor', spread, operation('i32x4.splat', first)));
-      const isSo = made(f, select(eqz(others), 1, active.nibble));
-      f.free(spread);
-      return { first, isSo };
+      return { first, isSo: made(f, select(eqz(others), 1, active.nibble)) };
     });
+    f.free(following);
+    return { ways, lanes };
   }
 
   #place(group: AccessGroup, { address, guideLow, looked, active }: Opening, bad: Local): Place {
     const { f } = this.#environment.state;
-    const [following, same] = [0, 1].map((way) => made(f, looked.map((ways) => ways[way]!.isSo).reduce<Term>(and, 1)));
-    assign(f, bad, or(bad, eqz(or(following!, same!))));
-    const stride = made(f, select(group.unitBytes, 0, following!));
-    const [least, most] = [made(f, 0), made(f, 0)];
-    const chunks = looked.map(([ifFollowing, ifSame], i) => {
-      const first = select(ifFollowing!.first, ifSame!.first, following!);
-      const distance = made(f, select(sub(first, guideLow), 0, active[i]!));
-      assign(f, least, select(distance, least, ltS(distance, least)));
-      const last = made(f, sum(distance, mul(stride, 3)));
-      assign(f, most, select(last, most, ltS(most, last)));
-      f.free(last);
-      return distance;
+    const guide = operation('i32x4.splat', guideLow);
+    const lanes = looked.map(({ lanes: low }, i) => {
+      const distances = operation('i32x4.sub', low, guide);
+      return made(f, operation('v128.and', distances, operation('i32x4.splat', select(-1, 0, active[i]!))), 'v128');
     });
+    const ends = (['i32x4.min_s', 'i32x4.max_s'] as const).map((name) => {
+      const each = made(
+        f,
+        lanes.reduce<Term>((a, b) => operation(name, a, b), operation('i32x4.splat', 0)),
+        'v128',
+      );
+      const isLess = name === 'i32x4.min_s';
+      const end = made(f, laneOf(each, 0));
+      const lane = f.local('i32');
+      for (let i = 1; i < 4; i++) {
+        assign(f, lane, laneOf(each, i));
+        assign(f, end, select(lane, end, isLess ? ltS(lane, end) : ltS(end, lane)));
+      }
+      f.free(each, lane);
+      return end;
+    });
+    const [least, most] = ends as [Local, Local];
     const isFar = (distance: Local): Push => gtU(sum(distance, REACH_BYTES), 2 * REACH_BYTES);
-    const distances = [stride, ...chunks].reduce<Term>((a, b) => or(a, b), 0);
-    const isUnaligned = and(distances, group.alignmentBytes - 1);
+    const all = made(
+      f,
+      lanes.reduce<Term>((a, b) => operation('v128.or', a, b), operation('i32x4.splat', 0)),
+      'v128',
+    );
+    const isUnaligned =
+      group.alignmentBytes > 1
+        ? operation('v128.any_true', operation('v128.and', all, operation('i32x4.splat', group.alignmentBytes - 1)))
+        : 0;
     assign(f, bad, or(bad, or(or(isFar(least), isFar(most)), isUnaligned)));
     // Before the guide an index of a lane might be less than 0 when the guide's is not.
     if (address.indices.some(({ isSigned }) => !isSigned)) assign(f, bad, or(bad, ltS(least, 0)));
-    const swizzle = made(f, followingSpread(stride, group.unitBytes, false), 'v128');
-    f.free(stride, following!, same!, ...looked.flat().flatMap(({ first, isSo }) => [first, isSo]));
-    return { address, chunks, least, most, swizzle };
+    if (this.#ranges.has(group)) {
+      this.#ranges.learnGuide(group, guideLow, least, most);
+      const isLong = gtU(sub(most, least), MAX_SPAN_BYTES);
+      assign(f, bad, or(bad, and(isLong, eqz(this.#ranges.permitsGuide(group, guideLow)))));
+    }
+    f.free(all);
+    const place = this.#isApart
+      ? { chunks: lanes, swizzle: undefined }
+      : this.#sideBySide(group, { address, guideLow, looked, active }, bad);
+    if (!this.#isApart) f.free(...lanes);
+    for (const { ways, lanes: low } of looked) f.free(low, ...ways.flatMap(({ first, isSo }) => [first, isSo]));
+    return { address, least, most, ...place };
+  }
+
+  #sideBySide(
+    { unitBytes }: AccessGroup,
+    { guideLow, looked, active }: Opening,
+    bad: Local,
+  ): Pick<Place, 'chunks' | 'swizzle'> {
+    const { f } = this.#environment.state;
+    const [following, same] = [0, 1].map((way) =>
+      made(f, looked.map(({ ways }) => ways[way]!.isSo).reduce<Term>(and, 1)),
+    );
+    assign(f, bad, or(bad, eqz(or(following!, same!))));
+    const chunks = looked.map(({ ways: [ifFollowing, ifSame] }, i) =>
+      made(f, select(sub(select(ifFollowing!.first, ifSame!.first, following!), guideLow), 0, active[i]!)),
+    );
+    const stride = made(f, select(unitBytes, 0, following!));
+    const swizzle = made(f, followingSpread(stride, unitBytes, false), 'v128');
+    f.free(stride, following!, same!);
+    return { chunks, swizzle };
   }
 
   /** Looks at what the guide's addresses are in an iteration. */
@@ -246,20 +298,27 @@ export class SideBySideAccesses {
     const { f } = this.#environment.state;
     const { address, chunks, swizzle } = this.#places.get(group)!;
     const { offset } = load.address!;
-    const first = made(f, sum(values.local(address.low), chunks[chunk]!));
-    let lanes: Lanes;
-    if (group.unitBytes === 8) {
-      const pair = [f.local('v128'), f.local('v128')] as const;
-      loadFollowingPair(f, first, offset, swizzle, pair);
-      lanes = pair;
+    const low = values.local(address.low);
+    const pair = group.unitBytes === 8 ? ([f.local('v128'), f.local('v128')] as const) : undefined;
+    const result = pair ?? ([f.local('v128')] as const);
+    if (swizzle) {
+      const first = made(f, sum(low, chunks[chunk]!));
+      if (pair) loadFollowingPair(f, first, offset, swizzle, pair);
+      else {
+        pushFollowing(f, first, offset, group.unitBytes);
+        f.get(swizzle);
+        f.op('i8x16.relaxed_swizzle');
+        f.set(result[0]);
+      }
+      f.free(first);
     } else {
-      pushFollowing(f, first, offset, group.unitBytes);
-      f.get(swizzle);
-      f.op('i8x16.relaxed_swizzle');
-      lanes = [captured(f)];
+      const all = made(f, operation('i32x4.add', operation('i32x4.splat', low), chunks[chunk]!), 'v128');
+      const lanes = [0, 1, 2, 3].map((lane) => made(f, laneOf(all, lane)));
+      if (pair) loadPair(f, lanes, offset, pair);
+      else loadLanes(f, result[0], lanes, offset, group.unitBytes);
+      f.free(all, ...lanes);
     }
-    f.free(first);
-    return lanes;
+    return [...result];
   }
 
   /** What the guide's registers get behind an iteration. */
@@ -277,7 +336,7 @@ export class SideBySideAccesses {
     const left = [...this.#found.left].sort((a, b) => Number(b.high !== undefined) - Number(a.high !== undefined));
     for (const chunk of chunks) for (const row of left) this.#storeLeft(row, chunk);
     for (const { chunks: distances, least, most, swizzle } of this.#places.values())
-      f.free(...distances, least, most, swizzle);
+      f.free(...distances, least, most, ...(swizzle ? [swizzle] : []));
     this.#places.clear();
     for (const locals of [this.registers, this.#entries]) {
       f.free(...locals.values());

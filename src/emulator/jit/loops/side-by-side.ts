@@ -14,6 +14,8 @@ import { argumentsOf } from './node-arguments.ts';
 
 /** Sizes of loads that are one or two vectors where the lanes follow each other. */
 const SIZES = new Set([1, 2, 4, 8]);
+/** Of accesses: each takes some 10 KB of WebAssembly to find out how its lanes lie. */
+const MAX_GROUPS = RANGE_COUNT / 2;
 
 const isEven = ({ unitBytes }: AccessGroup): boolean => SIZES.has(unitBytes);
 
@@ -48,6 +50,12 @@ export interface SideBySide {
   readonly left: readonly LeftRow[];
 }
 
+/** How a loop runs whose lanes keep their distances: side by side, or apart, anywhere in one allocation. */
+export interface SteadyWay {
+  readonly found: SideBySide;
+  readonly isApart: boolean;
+}
+
 /** What lanes read of a node in such a loop. */
 export const sideBySideArguments = (node: Node): readonly Node[] => (isAccess(node) ? [] : argumentsOf(node, true));
 
@@ -79,7 +87,7 @@ class Finder {
       addresses.set(node, address);
     }
     const groups = new Set(groupAccesses([...addresses.keys()]).values());
-    if (groups.size === 0 || groups.size > RANGE_COUNT || ![...groups].every(isEven)) return undefined;
+    if (groups.size === 0 || groups.size > MAX_GROUPS || ![...groups].every(isEven)) return undefined;
     const { nodes, kept } = this.#forLanes();
     const left = [...this.#plan.rows.keys()].filter((offset) => !kept.has(offset)).map((row) => this.#leftRow(row));
     const registers = new Map<number, Node | undefined>();

@@ -3,17 +3,22 @@ import type { VerticalMode } from '../../code/emulator-core.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Liveness } from '../function/liveness.ts';
 import { isAccess } from '../regions/access-group.ts';
-import { estimate, type LoopEstimate } from './loop-cost.ts';
+import { estimate } from './loop-cost.ts';
 import { changesLanes, type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
 import { naturalLoops } from './natural-loop.ts';
-import { type SideBySide, sideBySide } from './side-by-side.ts';
+import { type SteadyWay, sideBySide } from './side-by-side.ts';
 
 export interface VerticalLoop {
   readonly plan: LoopPlan;
-  /** Chunks of a group; absent where that is no faster than region by region. */
-  readonly chunkCount: number | undefined;
-  /** The way for lanes that are side by side. */
-  readonly sideBySide: { readonly found: SideBySide; readonly chunkCount: number } | undefined;
+  /** That are faster than region by region, best first: where lanes do not suit one, the next is taken. */
+  readonly ways: readonly LoopWay[];
+}
+
+export interface LoopWay {
+  /** Chunks of a group. */
+  readonly chunkCount: number;
+  /** For lanes that keep their distances. */
+  readonly steady: SteadyWay | undefined;
 }
 
 export function verticalLoops(
@@ -30,12 +35,12 @@ export function verticalLoops(
     if (!plan || (options.countsPcs && changesLanes(plan) && plan.nodes.some(isAccess))) continue;
     const usual = plan.usual ?? plan;
     const found = sideBySide(usual);
-    const all = estimate(usual, options.waveSize);
-    const aside = found && estimate(usual, options.waveSize, found);
-    const isTaken = ({ pays }: LoopEstimate): boolean => pays || mode === 'always';
-    const way = found && aside && isTaken(aside) ? { found, chunkCount: aside.chunkCount } : undefined;
-    if (isTaken(all) || way)
-      result.set(header, { plan, chunkCount: isTaken(all) ? all.chunkCount : undefined, sideBySide: way });
+    const steady = found ? [false, true].map((isApart) => ({ found, isApart })) : [];
+    const ways = [...steady, undefined].flatMap((way) => {
+      const { chunkCount, pays } = estimate(usual, options.waveSize, way);
+      return pays || mode === 'always' ? [{ chunkCount, steady: way }] : [];
+    });
+    if (ways.length > 0) result.set(header, { plan, ways });
   }
   return result;
 }

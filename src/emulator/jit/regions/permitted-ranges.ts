@@ -109,11 +109,6 @@ export class PermittedRanges {
 
   // The range of the guide of lanes is two numbers, as they are.
 
-  /** Emits that nothing is known of where the guide may be. */
-  forgetGuide(group: AccessGroup): void {
-    this.#setGuide(group, GUIDE_COUNT, 0);
-  }
-
   /** Whether the guide, whose low word this is, and its lanes are in the range. */
   permitsGuide(group: AccessGroup, low: Local): Push {
     const [first, count] = [GUIDE_FIRST, GUIDE_COUNT].map((part) =>
