@@ -1,7 +1,9 @@
 /** Whether what a kernel's descriptor and metadata say fits each other, the processor, and the code. */
+import { alignUp } from '../base/align.ts';
 import type { Kernel } from '../codeobject/code-object.ts';
 import {
   type KernelDescriptor,
+  SGPR_ALLOCATION_GRANULE,
   scalarRegisterCount,
   vectorRegisterCount,
   wavefrontSize,
@@ -20,7 +22,8 @@ const ACCUM_OFFSET_GRANULE = 4;
 /** Registers of each file that a wave gets; SGPRs those with numbers. */
 export function grantedRegisters(descriptor: KernelDescriptor, processor: string): Counts {
   const { unifiedVgprs, hasAccumulators, scalars } = targetFor(processor);
-  const scalar = Math.min(scalarRegisterCount(descriptor), scalars.sgprCount);
+  const allocated = alignUp(scalarRegisterCount(descriptor), SGPR_ALLOCATION_GRANULE);
+  const scalar = Math.min(allocated, scalars.sgprCount);
   const total = vectorRegisterCount(descriptor);
   if (!unifiedVgprs) return { scalar, vector: total, accumulator: hasAccumulators ? total : 0 };
   const vector = Math.min(total, ((descriptor.rsrc3.accumOffset ?? 0) + 1) * ACCUM_OFFSET_GRANULE);
