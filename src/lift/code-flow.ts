@@ -57,11 +57,11 @@ class FlowBuilder {
   build(): CodeFlow {
     for (const node of this.#ofBlock.values()) this.#follow(node);
     const kernels: FlowNode[] = [];
-    for (const { entryBlock, kernels: own, isExposed, callers } of this.#functions) {
+    for (const { entryBlock, kernels: own, isOpen } of this.#functions) {
       const entry = entryBlock && this.#ofBlock.get(entryBlock);
       if (!entry) continue;
       if (own.length > 0) kernels.push(entry);
-      else if (isExposed || callers.size === 0) this.#lead(this.#elsewhere, entry);
+      else if (isOpen) this.#lead(this.#elsewhere, entry);
     }
     const graph = graphOf(this.#nodes, [this.#elsewhere, ...kernels], (node) => this.#ways.get(node)!);
     const blocks = this.#nodes.map((node, index) =>

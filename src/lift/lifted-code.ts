@@ -71,32 +71,32 @@ export function liftCodeObject(codeObject: CodeObject): LiftedCode {
 const isForOthers = (each: LiftedFunction): boolean =>
   each.isExposed && [...each.callers].every((caller) => caller === each);
 
-/** Functions that kernels cannot come to, and that nothing else in the code object calls. */
-function findForOthers(functions: readonly LiftedFunction[]): void {
-  const inside = new Set<LiftedFunction>(functions.filter(({ kernels }) => kernels.length > 0));
+/** What waves may run that begin in some functions. */
+function runFrom(roots: Iterable<LiftedFunction>, functions: readonly LiftedFunction[]): ReadonlySet<LiftedFunction> {
+  const found = new Set(roots);
   let isOpen = false;
-  for (const each of inside) {
-    for (const callee of each.callees) inside.add(callee);
+  for (const each of found) {
+    for (const callee of each.callees) found.add(callee);
     if (isOpen || each.sites.every(({ isComplete }) => isComplete)) continue;
     isOpen = true;
-    // A call through a pointer may be one of all that others can get the address of.
-    for (const other of functions) if (other.isExposed) inside.add(other);
+    // A call through a pointer may be one of all that others can get the address of; nothing calls kernels.
+    for (const other of functions) if (other.isExposed && other.kernels.length === 0) found.add(other);
   }
+  return found;
+}
+
+/** Functions that kernels cannot come to, and that nothing else in the code object calls. */
+function findForOthers(functions: readonly LiftedFunction[]): void {
+  const kernels = functions.filter((each) => each.kernels.length > 0);
+  const inside = runFrom(kernels, functions);
   for (const each of functions) each.isForOthers = isForOthers(each) && !inside.has(each);
 }
 
 /** Functions that other code objects find by their names, and what these reach. */
 function findRunByOthers(functions: readonly LiftedFunction[], isNamed: (entry: number) => boolean): void {
   for (const each of functions) each.isExported = each.kernels.length === 0 && isNamed(each.entry);
-  const reached = new Set(functions.filter(({ isExported }) => isExported));
-  let isOpen = false;
-  for (const each of reached) {
-    each.isRunByOthers = true;
-    for (const callee of each.callees) reached.add(callee);
-    if (isOpen || each.sites.every(({ isComplete }) => isComplete)) continue;
-    isOpen = true;
-    for (const other of functions) if (other.isExposed && other.kernels.length === 0) reached.add(other);
-  }
+  const exported = functions.filter(({ isExported }) => isExported);
+  for (const each of runFrom(exported, functions)) each.isRunByOthers = true;
 }
 
 const RETURN_ADDRESS_BITS = registerSet([{ file: 'scalar', first: RETURN_ADDRESS, dwords: 2 }]);
