@@ -37,6 +37,9 @@ const REGISTER_NAMES = /\b[sva](?:(\d+)|\[(\d+):(\d+)\])/g;
 export const part = (register: VirtualRegister, firstDword: number, dwords = 1): RegisterPart => ({
   ...{ register, firstDword, dwords },
 });
+/** Each dword of a register. */
+export const partsOf = (register: VirtualRegister): RegisterPart[] =>
+  Array.from({ length: register.dwords }, (_, i) => part(register, i));
 export const low = (pair: VirtualRegister): RegisterPart => part(pair, 0);
 export const high = (pair: VirtualRegister): RegisterPart => part(pair, 1);
 
@@ -64,10 +67,10 @@ export class PayloadBuilder {
   /** Whether scalar registers made now are none that are live. */
   neverBorrows = false;
 
-  /** `nextId`: of the registers that it makes, behind those of items that are appended. */
-  constructor(code: CodeContext, nextId = 0) {
+  /** `others`: registers of items that are appended; those that it makes are none of them. */
+  constructor(code: CodeContext, others: readonly VirtualRegister[] = []) {
     this.code = code;
-    this.#nextId = nextId;
+    this.#nextId = Math.max(-1, ...others.map(({ id }) => id)) + 1;
   }
 
   scalar(dwords = 1): VirtualRegister {

@@ -3,7 +3,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { MachineItem, Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
-import { PayloadBuilder, part } from './payload-builder.ts';
+import { PayloadBuilder, partsOf } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
 import { type VectorHome, withMasksKept, withVectorsKept } from './vector-homes.ts';
 
@@ -94,7 +94,7 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   const needsNothing = ![...Object.values(saves), borrowsFirstLanes, borrowsScalars, home !== undefined].includes(true);
   if (needsNothing) return payload;
   const registers = registersOf(items);
-  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
+  const b = new PayloadBuilder(code, registers);
   b.purpose = 'save';
   const scc = saves.scc && b.scalar();
   const vcc = saves.vcc && b.mask();
@@ -104,9 +104,7 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   if (m0) b.emit`s_mov_b32 ${m0}, m0`;
   const isKept = (register: VirtualRegister): boolean => mayBorrow(register, borrowing);
   const borrowed = registers.filter((each) => each.file === 'vector' && each.isOfFirstLane && isKept(each));
-  const firstLanes = (borrowsFirstLanes ? borrowed : []).flatMap((register) =>
-    Array.from({ length: register.dwords }, (_, i) => ({ dword: part(register, i), copy: b.scalar() })),
-  );
+  const firstLanes = (borrowsFirstLanes ? borrowed.flatMap(partsOf) : []).map((dword) => ({ dword, copy: b.scalar() }));
   // These look at no other lane than the one they name, be it on or off (CDNA2 ISA 6.2.3, RDNA3 ISA 7.2.2).
   for (const { dword, copy } of firstLanes) b.emit`v_readlane_b32 ${copy}, ${dword}, 0`;
   b.append(items);
@@ -134,12 +132,10 @@ function withScalarsKept(
   isKept: (register: VirtualRegister) => boolean,
 ): readonly MachineItem[] {
   const registers = registersOf(items);
-  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
+  const b = new PayloadBuilder(code, registers);
   b.purpose = 'save';
   b.otherLanes = 'any';
-  const dwords = registers
-    .filter((register) => register.file === 'scalar' && isKept(register))
-    .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)));
+  const dwords = registers.filter((register) => register.file === 'scalar' && isKept(register)).flatMap(partsOf);
   const { waveSize } = code;
   const homes = Array.from({ length: Math.ceil(dwords.length / waveSize) }, () => b.vector());
   const kept = dwords.map((dword, i) => ({ dword, home: homes[Math.floor(i / waveSize)]!, lane: i % waveSize }));

@@ -7,7 +7,7 @@ import type { WaitCounter } from '../../ir/effects.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { copyKey, exchangeFlatScratch, type FlatScratchCopy, restoreFlatScratch } from './flat-scratch.ts';
 import type { MachineInstruction, MachineItem, VirtualRegister } from './machine-code.ts';
-import { PayloadBuilder, part, type RegisterPart } from './payload-builder.ts';
+import { PayloadBuilder, part, partsOf, type RegisterPart } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
 import { waitItems } from './payload-waits.ts';
 
@@ -56,13 +56,13 @@ export function withVectorsKept(
   registers: readonly VirtualRegister[],
   { code, home, isKept }: KeepingOptions,
 ): readonly MachineItem[] {
-  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
+  const b = new PayloadBuilder(code, registers);
   b.purpose = 'save';
   b.neverBorrows = true;
   const vectors = registers.filter((each) => each.file === 'vector' && isKept(each));
   const dwordsOf = (isForAll: boolean): { readonly dword: RegisterPart; readonly index: number }[] =>
     vectors
-      .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)))
+      .flatMap(partsOf)
       .map((dword, index) => ({ dword, index }))
       .filter(({ dword }) => dword.register.writesOtherLanes === isForAll);
   const places: Places = home.kind === 'memory' ? new MemoryPlaces(b, home) : new AccumulatorPlaces(b);
@@ -99,12 +99,12 @@ export function withMasksKept(
   { code, home, isKept }: KeepingOptions,
 ): readonly MachineItem[] {
   assert(home.kind === 'memory' && needsNoBase(home, code), 'no register is needed to get at the memory');
-  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
+  const b = new PayloadBuilder(code, registers);
   b.purpose = 'save';
   b.otherLanes = 'any';
   const kept = registers
     .filter((each) => each.file === 'scalar' && each.isNeverBorrowed && isKept(each))
-    .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)))
+    .flatMap(partsOf)
     .map((dword, i) => ({ dword, lanes: b.vector(), index: MEMORY_HOME_DWORDS - 1 - i }));
   if (kept.length === 0) return items;
   const places = new MemoryPlaces(b, home);
