@@ -31,12 +31,12 @@ import type { Lanes } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ, NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
-import { AddressChecks } from '../regions/address-checks.ts';
+import { AddressChecks, isIndexFar } from '../regions/address-checks.ts';
 import { followingSpread, loadFollowingPair, pushFollowing } from '../regions/following-lanes.ts';
 import type { Hoisted } from '../regions/hoisted.ts';
 import { loadLanes } from '../regions/lane-accesses.ts';
 import type { EmittedValues } from '../regions/linear-accesses.ts';
-import type { Node } from '../regions/node.ts';
+import { type Node, nodesBehind } from '../regions/node.ts';
 import type { PermittedRanges } from '../regions/permitted-ranges.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { LoopValues } from './loop-values.ts';
@@ -44,8 +44,6 @@ import type { GuideAddress, LeftRow, SideBySide, SteadyWay } from './side-by-sid
 
 /** Lanes further from the guide are not side by side. */
 const REACH_BYTES = 2 ** 28;
-/** An index further from 0 may wrap. */
-const INDEX_REACH = 2 ** 30;
 /** First and last byte of what is not longer are not in two allocations, between which is a hole. */
 const MAX_SPAN_BYTES = 1024;
 
@@ -132,7 +130,7 @@ export class SideBySideAccesses {
     f.free(guide);
     const roots = [...this.#groups.keys()].map(({ parts: { low, high } }) => [low, high!]);
     const own = [...this.#groups.values()].flatMap((load) => this.#addressNodes(load));
-    const needed = valuesBehind([...roots.flat(), ...own]);
+    const needed = nodesBehind([...roots.flat(), ...own]);
     const values = new LoopValues(state, invariants, new Map([...entries, ...this.registers]));
     for (const node of plan.nodes) if (needed.has(node) && !node.lane && plan.variant.has(node)) values.emit(node);
     const splatted = [...needed].filter(({ lane }) => lane).flatMap(({ args }) => args.filter(({ lane }) => !lane));
@@ -261,7 +259,7 @@ export class SideBySideAccesses {
   /** Looks at what the guide's addresses are in an iteration. */
   check(values: LoopValues, slow: BlockLabel): void {
     const { f, spaces } = this.#environment.state;
-    const looked = new Set<Node>();
+    const looked = new Set<string>();
     for (const [group, { address, least, most }] of this.#places) {
       const [low, high] = [values.local(address.low), values.local(address.high)];
       push(f, ne(high, spaces.windowHi));
@@ -271,10 +269,11 @@ export class SideBySideAccesses {
         f.brIfRare(slow);
       }
       for (const { value, isSigned } of address.indices) {
-        if (looked.has(value)) continue;
-        looked.add(value);
+        const key = `${value.id} ${isSigned}`;
+        if (looked.has(key)) continue;
+        looked.add(key);
         const index = values.local(value);
-        push(f, isSigned ? gtU(sum(index, INDEX_REACH), 2 * INDEX_REACH) : gtU(index, INDEX_REACH));
+        push(f, isIndexFar(index, isSigned));
         f.brIfRare(slow);
       }
       this.#checks.refuseMisaligned(group, low, slow);
@@ -385,15 +384,3 @@ function made(f: FunctionBuilder, value: Term, type: 'i32' | 'v128' = 'i32'): Lo
 
 const or64 = (low: Local, high: Local): Push =>
   operation('i64.or', zext64(low), operation('i64.shl', zext64(high), 32n));
-
-/** Nodes and all that they are computed from. */
-function valuesBehind(nodes: readonly Node[]): ReadonlySet<Node> {
-  const found = new Set<Node>();
-  const add = (node: Node): void => {
-    if (found.has(node)) return;
-    found.add(node);
-    node.args.forEach(add);
-  };
-  nodes.forEach(add);
-  return found;
-}

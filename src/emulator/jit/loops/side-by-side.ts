@@ -8,7 +8,7 @@ import { RANGE_COUNT } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut, laneAccessOf } from '../regions/access-group.ts';
 import { bothWays, extendedIndex, withoutCarry } from '../regions/address-parts.ts';
 import { isOp } from '../regions/graph.ts';
-import type { Node } from '../regions/node.ts';
+import { type Node, nodesBehind } from '../regions/node.ts';
 import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { argumentsOf } from './node-arguments.ts';
 
@@ -242,14 +242,7 @@ class Finder {
   /** Values behind `roots` that are no others of the loop. */
   #forGuide(roots: readonly Node[]): readonly Node[] {
     const own = new Set(this.#plan.nodes);
-    const found = new Set<Node>();
-    const add = (node: Node): void => {
-      if (own.has(node) || found.has(node)) return;
-      found.add(node);
-      node.args.forEach(add);
-    };
-    roots.forEach(add);
-    return [...found];
+    return [...nodesBehind(roots, (node) => !own.has(node))];
   }
 }
 

@@ -1,5 +1,5 @@
 /** What four lanes' addresses of device memory are held against; whatever is not permitted goes elsewhere. */
-import { and, ne, operation, type Push, push, sum } from '../../../wasm/expression.ts';
+import { and, gtU, ne, operation, type Push, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
@@ -19,6 +19,13 @@ export interface LaneAddresses {
   /** Absent, or in all lanes what low words must not be below, or the addition carried. */
   readonly floor: LaneArgument | undefined;
 }
+
+/** Where an index is added in 64 bits, only the index itself must not wrap between lanes. */
+const INDEX_REACH = 2 ** 30;
+
+/** Whether an index that is extended to 64 bits is so far from 0 that that of another lane may wrap. */
+export const isIndexFar = (index: Local, isSigned: boolean): Push =>
+  isSigned ? gtU(sum(index, INDEX_REACH), 2 * INDEX_REACH) : gtU(index, INDEX_REACH);
 
 export class AddressChecks {
   readonly #state: FunctionState;

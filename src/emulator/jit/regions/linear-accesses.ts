@@ -34,6 +34,7 @@ import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
+import { isIndexFar } from './address-checks.ts';
 import { followingSpread, isFollowing, loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
@@ -43,8 +44,6 @@ import { pushPrivate, storePrivate } from './private-rows.ts';
 
 /** An index that moves an address by this or more either way is not looked at here. */
 const REACH_LOG2 = 29;
-/** Where the index is added in 64 bits, only the index itself must not wrap from lane to lane. */
-const INDEX_REACH = 2 ** 30;
 /**
  * Lanes further apart than this in global memory are not looked at here: first and last byte then say nothing
  * of what is between them.
@@ -290,8 +289,7 @@ export class LinearAccesses {
       f.brIf(no);
     };
     refuse(`step ${unit} ${group.writes}`, eqz(isFollowing(step, unit, group)));
-    const isFar = gtU(isSigned ? sum(first, INDEX_REACH) : first, isSigned ? 2 * INDEX_REACH : INDEX_REACH);
-    refuse(`reach ${isSigned}`, isFar);
+    refuse(`reach ${isSigned}`, isIndexFar(first, isSigned));
     const inWindow = f.local('i64');
     const index64 = operation(isSigned ? 'i64.extend_i32_s' : 'i64.extend_i32_u', first);
     assign(f, inWindow, add64(base, operation('i64.shl', index64, BigInt(shift))));

@@ -68,14 +68,18 @@ export interface Node {
 
 export type NodeOf<K extends NodeLeaf['kind']> = Node & { readonly leaf: Extract<NodeLeaf, { kind: K }> };
 
-/** The lane values among some nodes and all that they are computed from, in order. */
-export function lanesBehind(nodes: readonly Node[]): readonly Node[] {
+/** Some nodes and all behind them; not those that are not `wanted`, nor what only these are computed from. */
+export function nodesBehind(nodes: readonly Node[], wanted = (_: Node): boolean => true): ReadonlySet<Node> {
   const found = new Set<Node>();
   const add = (node: Node): void => {
-    if (!node.lane || found.has(node)) return;
+    if (found.has(node) || !wanted(node)) return;
     found.add(node);
     node.args.forEach(add);
   };
   nodes.forEach(add);
-  return [...found].sort((a, b) => a.id - b.id);
+  return found;
 }
+
+/** The lane values among some nodes and all that they are computed from, in order. */
+export const lanesBehind = (nodes: readonly Node[]): readonly Node[] =>
+  [...nodesBehind(nodes, ({ lane }) => lane)].sort((a, b) => a.id - b.id);
