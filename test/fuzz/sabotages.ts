@@ -137,7 +137,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'loops: an index that wraps',
     file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
-    from: 'gtU(sum(index, INDEX_REACH), 2 * INDEX_REACH)',
+    from: 'isIndexFar(index, isSigned)',
     to: 'and(index, 0)',
     noticedBy: sideBySide,
   },
@@ -193,7 +193,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'sixteen lanes: an index that wraps',
     file: 'src/emulator/jit/regions/linear-accesses.ts',
-    from: 'gtU(isSigned ? sum(first, INDEX_REACH) : first, isSigned ? 2 * INDEX_REACH : INDEX_REACH)',
+    from: 'isIndexFar(first, isSigned)',
     to: 'and(first, 0)',
     noticedBy: test('test/far-lanes.test.ts'),
   },
