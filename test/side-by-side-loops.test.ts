@@ -322,6 +322,26 @@ const FAULTS: Readonly<Record<string, Program & { readonly lane: number; readonl
     lane: 63,
     at: 1024 - 2 ** 32,
   },
+  'the window by an index that another load extends with its sign': {
+    start: `s_add_u32 s14, s8, 0x400
+      s_addc_u32 s15, s9, 0
+      s_sub_u32 s18, s15, 1
+      v_mov_b32 v12, s15
+      v_mov_b32 v13, s18
+      v_subrev_u32 v1, 0x400, v1
+      s_mov_b32 s12, 4`,
+    body: `v_ashrrev_i32 v9, 31, v1
+      v_add_co_u32 v10, vcc, s14, v1
+      v_addc_co_u32 v11, vcc, v12, v9, vcc
+      global_load_dword v2, v[10:11], off
+      v_add_co_u32 v10, vcc, s14, v1
+      v_addc_co_u32 v11, vcc, 0, v13, vcc
+      global_load_dword v3, v[10:11], off
+      v_add_u32 v1, s12, v1`,
+    times: 200,
+    lane: 63,
+    at: 1024 - 2 ** 32,
+  },
 };
 
 for (const [what, { lane, at, ...program }] of Object.entries(FAULTS)) {

@@ -8,7 +8,7 @@ import { RANGE_COUNT } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut, laneAccessOf } from '../regions/access-group.ts';
 import { bothWays, extendedIndex, withoutCarry } from '../regions/address-parts.ts';
 import { isOp } from '../regions/graph.ts';
-import { type Node, nodesBehind } from '../regions/node.ts';
+import { type IndexedAddress, type Node, nodesBehind } from '../regions/node.ts';
 import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { argumentsOf } from './node-arguments.ts';
 
@@ -65,6 +65,9 @@ export function sideBySide(plan: LoopPlan): SideBySide | undefined {
   return isPlain ? new Finder(plan).find() : undefined;
 }
 
+/** A value of 32 bits that is extended and added to an address. */
+type Index = Pick<IndexedAddress, 'index' | 'isSigned'>;
+
 class Finder {
   readonly #plan: LoopPlan;
   readonly #copies = new Map<Node, Node | undefined>();
@@ -116,12 +119,11 @@ class Finder {
     if (!access || access.predicate || isLeftOut(load)) return undefined;
     const { low, high, floor } = access.parts;
     if ((access.space !== 'global' && access.space !== 'flat') || !high) return undefined;
-    const found: { node: Node; isSigned: boolean }[] = [];
     const { indexed } = access.parts;
-    if (indexed && this.#isSteady(indexed.index)) found.push({ node: indexed.index, isSigned: indexed.isSigned });
-    else if (!this.#isSteadyPair(low, high, found)) return undefined;
+    const found = indexed && this.#isSteady(indexed.index) ? [indexed] : this.#indicesOf(low, high);
+    if (!found) return undefined;
     const [ownLow, ownHigh] = [this.#copy(low), this.#copy(high)];
-    const indices = found.map(({ node, isSigned }) => ({ value: this.#copy(node), isSigned }));
+    const indices = found.map(({ index, isSigned }) => ({ value: this.#copy(index), isSigned }));
     if (!ownLow || !ownHigh || indices.some(({ value }) => !value)) return undefined;
     return { low: ownLow, high: ownHigh, floor, indices: indices as GuideIndex[] };
   }
@@ -150,33 +152,35 @@ class Finder {
     return isOp(node, 'i32.mul') && bothWays(node).some(([value, factor]) => this.#isSteady(value) && isFactor(factor));
   }
 
-  /** The same of 64 bits, as long as no index wraps that is found. */
-  #isSteadyPair(low: Node, high: Node, indices: { node: Node; isSigned: boolean }[]): boolean {
-    if (!this.#isChanging(low) && !this.#isChanging(high)) return true;
-    if (low.leaf.kind === 'row' && high.leaf.kind === 'row') return this.#movesAsPair(low, high);
+  /**
+   * The indices in a 64-bit value of which the lanes keep their distances, as long as no index wraps;
+   * undefined where they may not keep them.
+   */
+  #indicesOf(low: Node, high: Node): readonly Index[] | undefined {
+    if (!this.#isChanging(low) && !this.#isChanging(high)) return [];
+    if (low.leaf.kind === 'row' && high.leaf.kind === 'row') return this.#movesAsPair(low, high) ? [] : undefined;
     const sum = isOp(low, 'i32.add') ? withoutCarry(this.#plan.graph.values, low, high) : undefined;
-    if (!sum) return false;
-    const isPart = (own: Node, word: Node | undefined): boolean => {
-      if (!this.#isChanging(own) && !(word && this.#isChanging(word))) return true;
-      const index = extendedIndex(own, word);
-      if (!index || !this.#isSteady(index.index)) return word !== undefined && this.#isSteadyPair(own, word, indices);
-      indices.push({ node: index.index, isSigned: index.isSigned });
-      return true;
-    };
-    const highs: readonly (readonly [Node, Node | undefined])[] = isOp(sum, 'i32.add')
-      ? bothWays(sum)
-      : [
-          [sum, undefined],
-          [sum, undefined],
-        ];
+    if (!sum) return undefined;
     const [a, b] = low.args as [Node, Node];
-    return highs.some(([x, y], i) => {
-      const [ofA, ofB] = i === 0 || y ? [x, y] : [y, x];
-      const count = indices.length;
-      if (isPart(a, ofA) && isPart(b, ofB)) return true;
-      indices.length = count;
-      return false;
-    });
+    // Which upper word belongs to which lower one cannot be seen; a part of 32 bits has none.
+    const highs = isOp(sum, 'i32.add')
+      ? bothWays(sum)
+      : ([
+          [sum, undefined],
+          [undefined, sum],
+        ] as const);
+    for (const [highOfA, highOfB] of highs) {
+      const [ofA, ofB] = [this.#indicesOfPart(a, highOfA), this.#indicesOfPart(b, highOfB)];
+      if (ofA && ofB) return [...ofA, ...ofB];
+    }
+    return undefined;
+  }
+
+  #indicesOfPart(low: Node, high: Node | undefined): readonly Index[] | undefined {
+    if (!this.#isChanging(low) && !(high && this.#isChanging(high))) return [];
+    const found = extendedIndex(low, high);
+    if (found && this.#isSteady(found.index)) return [found];
+    return high && this.#indicesOf(low, high);
   }
 
   /** Whether two rows are the words of a number to which the wave adds something. */
