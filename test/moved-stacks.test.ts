@@ -325,3 +325,35 @@ test('an instruction that sets a stack pointer which moves is neither removed no
   const [{ coverage } = assert.fail('no report')] = session.reports;
   assert.deepEqual(coverage.refused, { 'an instruction is not taken out: it sets a stack pointer that moves': 1 });
 });
+
+const [, , ARCHITECTED] = WAYS;
+const AT_32 = 2 ** 32;
+/** Where the stack pointer has no more bits. */
+const LAST_BYTES = AT_32 / unitsOf(BUFFERS!);
+
+interface Border {
+  readonly way: Way;
+  readonly frameBytes: number;
+  readonly privateBytes: number;
+  readonly isServed: boolean;
+}
+
+const BORDERS: readonly Border[] = [
+  { way: ARCHITECTED!, frameBytes: 32, privateBytes: AT_32 - AREA_BYTES - 1, isServed: true },
+  { way: ARCHITECTED!, frameBytes: 32, privateBytes: AT_32 - AREA_BYTES, isServed: false },
+  { way: ARCHITECTED!, frameBytes: 32, privateBytes: AT_32 - 1, isServed: false },
+  { way: BUFFERS!, frameBytes: LAST_BYTES - AREA_BYTES - 16, privateBytes: LAST_BYTES, isServed: true },
+  { way: BUFFERS!, frameBytes: LAST_BYTES - AREA_BYTES, privateBytes: LAST_BYTES, isServed: false },
+];
+
+for (const { way, frameBytes, privateBytes, isServed } of BORDERS) {
+  const name = `${way.name}: frames of ${frameBytes} bytes and private memory of ${privateBytes}`;
+  test(`${name} ${isServed ? 'leave' : 'do not leave'} room for payloads`, async () => {
+    const start = `s_mov_b32 s32, ${frameBytes * unitsOf(way)}`;
+    const kernel = { name: 'large', frameBytes: 0, privateBytes, start };
+    const { bytes, coverage } = await rewritten(imageOf(way, [kernel]));
+    assert.deepEqual(privateBytesIn(bytes), [privateBytes + (isServed ? AREA_BYTES : 0)]);
+    const isRefused = Object.keys(coverage.refused).some((each) => each.endsWith('would end beyond 2^32 - 1'));
+    assert.deepEqual([isRefused, coverage.served.memory > 0], [!isServed, isServed]);
+  });
+}

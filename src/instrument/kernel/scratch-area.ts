@@ -11,6 +11,8 @@ import { STACK_REGISTERS, type StackStart, stackStartWords } from './stack-start
 
 /** Frames are aligned to as much, and what needs more is aligned by code (LLVM, "Non-Kernel Functions"). */
 const ALIGNMENT_BYTES = 16;
+/** Of sizes in kernel descriptors, and of stack pointers. */
+const MAX_32_BITS = 2 ** 32 - 1;
 
 /** What of the launch it takes to reach private memory. */
 export interface ScratchAccess {
@@ -74,8 +76,12 @@ export class ScratchArea {
     this.#findStacks();
     if (this.#refusal !== undefined) return this.#refusal;
     if (!this.isUsed && !this.#access.isPossible()) return 'the kernel has no user SGPR left for private memory';
-    this.#sizeBytes = Math.max(this.#sizeBytes, alignUp(sizeBytes, ALIGNMENT_BYTES));
-    return undefined;
+    if (sizeBytes <= this.#sizeBytes) return undefined;
+    const before = this.#sizeBytes;
+    this.#sizeBytes = alignUp(sizeBytes, ALIGNMENT_BYTES);
+    if (this.#fits()) return undefined;
+    this.#sizeBytes = before;
+    return 'private memory, or the stack in it, would end beyond 2^32 - 1';
   }
 
   /** What instructions become that set stack pointers, by their addresses. */
@@ -102,6 +108,12 @@ export class ScratchArea {
   /** Of each lane's private memory, what stays where it is. */
   #takenBy(kernel: Kernel): number {
     return this.#findStacks().get(kernel)?.startBytes ?? privateBytesOf(kernel);
+  }
+
+  #fits(): boolean {
+    const stackPointers = [...this.#findStacks().values()].map(({ unitsPerByte }) => this.#endBytes * unitsPerByte);
+    const sizes = this.#kernels.map(({ kernel }) => this.privateBytesOf(kernel));
+    return [...stackPointers, ...sizes].every((each) => each <= MAX_32_BITS);
   }
 
   #findStacks(): ReadonlyMap<Kernel, StackStart> {

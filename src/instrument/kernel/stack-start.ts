@@ -50,9 +50,8 @@ export function stackStart(
       return offset <= Number(place) && Number(place) < offset + sizeBytes;
     });
     if (!setsStackAlone(effects) || value === undefined || unitsPerByte === undefined || isLoaded) return undefined;
-    const startBytes = value / unitsPerByte;
-    const isFrame = Number.isInteger(startBytes) && startBytes >= 0;
-    return isFrame && startBytes <= descriptor.privateSegmentFixedSizeBytes
+    const startBytes = (value >>> 0) / unitsPerByte;
+    return Number.isInteger(startBytes) && startBytes <= descriptor.privateSegmentFixedSizeBytes
       ? { step, startBytes, unitsPerByte }
       : undefined;
   }
