@@ -9,6 +9,7 @@ import { type ReportingCore, reportFault } from './schedule/fault-report.ts';
 import { GlobalWaveSync } from './schedule/global-wave-sync.ts';
 import { GroupScheduler, type TurnResult } from './schedule/group-scheduler.ts';
 import { addCounts, type ClassInstructions, type TierCounts } from './schedule/instruction-counts.ts';
+import type { KeptSlots } from './schedule/kept-slots.ts';
 import { type PlaceOfLanes, placesOf } from './schedule/wave-places.ts';
 import { describeWavePlaces, type WavePlace } from './schedule/wave-report.ts';
 import { faultOf, type RemoteFault } from './workers/remote-fault.ts';
@@ -22,6 +23,7 @@ export type StepResult = Exclude<TurnResult, 'asleep' | 'stalled'>;
 interface DispatchHost extends ReportingCore {
   /** None where one thread is enough. */
   readonly workers: WorkerPool | undefined;
+  readonly keptSlots: KeptSlots;
   /** The instruction that a record stands for, with its place. */
   describeRecord(cache: CodeCache, record: number): string;
 }

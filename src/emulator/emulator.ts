@@ -14,6 +14,7 @@ import { EmulatorMemory } from './machine/memory.ts';
 import { StateMemory } from './machine/state-memory.ts';
 import { ExecutionWatch, type WatchOptions } from './reference/execution-watch.ts';
 import { stepText } from './schedule/fault-report.ts';
+import { KeptSlots } from './schedule/kept-slots.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './code/emulator-core.ts';
@@ -54,6 +55,7 @@ export interface CodeSymbol {
 export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   /** None where one thread is enough. */
   readonly workers: WorkerPool | undefined;
+  readonly keptSlots = new KeptSlots();
   readonly #dispatches: EmulatorDispatch[] = [];
   /** By the offset of the code; in the order of their offsets, once a report asked for them. */
   readonly #symbols = new Map<number, () => readonly CodeSymbol[]>();
@@ -101,6 +103,8 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   /** All that was decoded goes: it may refer to what is gone. */
   #forgetCode(): void {
     this.workers?.control.withdraw();
+    // Before owners are: what they have, they give back.
+    this.keptSlots.clear();
     this.state.forgetOwners();
     this.clearCode();
   }

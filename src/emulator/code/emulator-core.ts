@@ -142,8 +142,8 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly watch: Watch | undefined;
   /** What decoding and compiling took. */
   readonly work = new HostWork();
-  /** Those whose waves run, between their turns. */
-  readonly holders = new Set<RecordHolder>();
+  /** Those whose waves run, between their turns: few at a time, and most come and go alone. */
+  readonly #holders: RecordHolder[] = [];
   /** By which time is measured on this thread. */
   readonly now: HostClock;
   /** When the device's clock was 0, in milliseconds of `now`. */
@@ -185,6 +185,16 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.#compileThreshold =
       kind.compileThreshold === undefined ? undefined : (options.compileThreshold ?? kind.compileThreshold);
     this.vertical = options.tracesWaves ? 'never' : (options.vertical ?? 'auto');
+  }
+
+  addHolder(holder: RecordHolder): void {
+    this.#holders.push(holder);
+  }
+
+  removeHolder(holder: RecordHolder): void {
+    const index = this.#holders.lastIndexOf(holder);
+    if (index === this.#holders.length - 1) this.#holders.pop();
+    else if (index >= 0) this.#holders.splice(index, 1);
   }
 
   /** What runs the waves of this size. */
@@ -258,7 +268,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
    * Forgets all decoded code and gives its memory back, between turns: waves go on in what is decoded anew.
    */
   clearCode(): void {
-    const resumptions = [...this.holders].map((holder) => holder.leaveRecords());
+    const resumptions = this.#holders.map((holder) => holder.leaveRecords());
     this.pcCounter?.forgetCode();
     for (const executor of this.#executors.values()) executor.forgetCode();
     for (const cache of this.#caches.values()) cache.release();

@@ -8,7 +8,7 @@
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeCache } from '../code/code-cache.ts';
-import type { EmulatorCore, Executor, RecordHolder } from '../code/emulator-core.ts';
+import type { Executor, RecordHolder } from '../code/emulator-core.ts';
 import type { TurnCause } from '../code/front-end.ts';
 import type { ExecutionCounts } from '../code/pc-counter.ts';
 import { pcOf } from '../code/record-pc.ts';
@@ -32,10 +32,11 @@ import {
 import { DetailedCounts } from './detailed-counts.ts';
 import { GlobalSyncTaker } from './global-wave-sync.ts';
 import type { ClassInstructions, TierCounts } from './instruction-counts.ts';
+import { leaveSlot, type SchedulingCore, takeSlot } from './kept-slots.ts';
 import { LaneTurnTaker } from './lane-turns.ts';
 import { NamedBarriers } from './named-barriers.ts';
 import { startWave } from './start-wave.ts';
-import { type Wave, WorkgroupSlot } from './workgroup.ts';
+import type { Wave, WorkgroupSlot } from './workgroup.ts';
 import type { WorkgroupClaims, WorkgroupRange } from './workgroup-claims.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
@@ -85,7 +86,7 @@ export class GroupScheduler implements RecordHolder {
   readonly tiers: TierCounts = { reference: 0, handlers: 0, regions: 0, loops: 0 };
   waves = 0;
   workgroups = 0;
-  readonly #core: EmulatorCore;
+  readonly #core: SchedulingCore;
   readonly #launch: Launch;
   readonly #grid: Grid;
   readonly #executor: Executor;
@@ -115,7 +116,7 @@ export class GroupScheduler implements RecordHolder {
 
   /** Runs a range of workgroups, and those that it can claim. */
   constructor(
-    core: EmulatorCore,
+    core: SchedulingCore,
     launch: Launch,
     grid: Grid,
     { first, end }: WorkgroupRange,
@@ -131,7 +132,7 @@ export class GroupScheduler implements RecordHolder {
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
-    core.holders.add(this);
+    core.addHolder(this);
   }
 
   get #globalSync(): GlobalSyncTaker {
@@ -234,11 +235,10 @@ export class GroupScheduler implements RecordHolder {
   /** Gives back the memory of all workgroups. */
   release(): void {
     this.#detailed.end();
-    this.#core.holders.delete(this);
+    this.#core.removeHolder(this);
     this.#waiting = [];
-    for (const slots of [this.#resident, this.#idle]) {
-      for (let slot = slots.pop(); slot; slot = slots.pop()) slot.release();
-    }
+    for (let slot = this.#resident.pop(); slot; slot = this.#resident.pop()) slot.release();
+    for (let slot = this.#idle.pop(); slot; slot = this.#idle.pop()) leaveSlot(this.#core, slot);
   }
 
   /** Gives every resident workgroup a turn, at least one before `deadline`; whether all have had it. */
@@ -445,7 +445,7 @@ export class GroupScheduler implements RecordHolder {
     const resident = this.#resident.reduce((sum, slot) => sum + slot.waves.length, 0);
     if (resident >= MAX_RESIDENT_WAVES) return undefined;
     try {
-      return new WorkgroupSlot(this.#core, this.#launch);
+      return takeSlot(this.#core, this.#launch);
     } catch (error) {
       if (resident > 0 && error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return undefined;
       throw error;

@@ -35,6 +35,8 @@ const ALIGNMENT = 256;
  * a KiB ends here, in a fault that says so, and not in the memory of others.
  */
 const SCRATCH_HOLE_BYTES = 65_536;
+const isSameTriple = <T>(a: readonly [T, T, T], b: readonly [T, T, T]): boolean =>
+  a[0] === b[0] && a[1] === b[1] && a[2] === b[2];
 const sgprOffset = (sgpr: number | undefined): number => (sgpr === undefined ? -1 : sgpr * 4);
 const aligned = (sizeBytes: number): number => alignUp(sizeBytes, ALIGNMENT);
 
@@ -136,6 +138,33 @@ export class WorkgroupSlot {
   /** Workgroup that runs here. */
   get id(): Triple {
     return [this.get(GROUP.idX), this.get(GROUP.idY), this.get(GROUP.idZ)];
+  }
+
+  /** Whether it has no memory of the device. */
+  get isKeepable(): boolean {
+    return this.#regions.length === 0;
+  }
+
+  /** Whether it is as one that is made for this launch. */
+  fits(launch: Launch): boolean {
+    const own = this.#launch;
+    return (
+      launch.entry === own.entry &&
+      launch.waveSize === own.waveSize &&
+      launch.ldsSizeBytes === own.ldsSizeBytes &&
+      launch.privateSizeBytes === own.privateSizeBytes &&
+      launch.vgprCount === own.vgprCount &&
+      launch.agprCount === own.agprCount &&
+      launch.packedWorkgroupIdSgpr === own.packedWorkgroupIdSgpr &&
+      isSameTriple(launch.workgroupSize, own.workgroupSize) &&
+      isSameTriple(launch.workgroupIdSgprs, own.workgroupIdSgprs)
+    );
+  }
+
+  /** Another launch has it, which it fits. */
+  renew(): void {
+    this.hasTemplates = false;
+    this.begin();
   }
 
   /** A workgroup begins in its place. */
