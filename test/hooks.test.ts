@@ -11,6 +11,7 @@ import { evaluateHook, type HookState } from '../src/instrument/dsl/evaluate-hoo
 import type { HookBuilder } from '../src/instrument/dsl/hook.ts';
 import type { PayloadItem } from '../src/instrument/layout/payload-code.ts';
 import { Allocator, type PayloadAllocation } from '../src/instrument/machine/allocate.ts';
+import type { PhysicalRange } from '../src/instrument/machine/machine-code.ts';
 import { NOTHING_IN_FLIGHT, type PointState, type RegisterPlan } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { Lockstep, type Outcome, randomGenerator } from './lockstep/lockstep.test-support.ts';
@@ -34,6 +35,8 @@ const PERSISTENT = 60;
 const EXEC_LO = 126;
 const EXECS = [-1n, 0x0ffffff0ffff0001n, 0x8000000080000000n, 0x5a5a5a5af0f0fffen, 0n];
 const LITERALS = [0x1234, 64];
+/** The hooks change registers from here on. */
+const FIRST_CHANGED = 16;
 
 const PLAN: RegisterPlan = {
   ...{ scalar: SCALARS, vector: VECTORS, accumulator: { used: 0, granted: 0, growable: 0, most: 0 } },
@@ -139,6 +142,10 @@ interface Sabotage {
   readonly items?: (items: readonly PayloadItem[]) => readonly PayloadItem[];
 }
 
+/** A scalar one and two vector ones. */
+const namedRegisters = (random: Random): readonly PhysicalRange[] =>
+  (['scalar', 'vector', 'vector'] as const).map((file) => ({ file, first: random() % FIRST_CHANGED, dwords: 1 }));
+
 class Trials {
   readonly #machine: Lockstep;
   readonly #processor: string;
@@ -154,7 +161,8 @@ class Trials {
   run(seed: number, sabotage: Sabotage = {}): Trial | undefined {
     const random = randomGenerator(seed);
     const code = { target: targetFor(this.#processor), waveSize: this.#waveSize };
-    const { hook } = new RandomHook(random());
+    const { hook } = new RandomHook(random(), seed % 2 === 0);
+    const registers = namedRegisters(random);
     const place = random() & 1 ? { addressOf: () => PERSISTENT } : {};
     const point = randomPoint(random);
     const plan =
@@ -162,7 +170,7 @@ class Trials {
         ? { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used, most: VECTORS.used } }
         : PLAN;
     const allocator = new Allocator(compileHook(hook, code, place), plan);
-    const found = allocator.allocate(sabotage.point?.(point) ?? point);
+    const found = allocator.allocate(sabotage.point?.(point) ?? point, registers);
     if (found.kind === 'refusal') return undefined;
     const items = sabotage.items?.(found.code.items) ?? found.code.items;
     const machine = this.#machine;
@@ -172,13 +180,13 @@ class Trials {
     const base = BigInt(before.scalar(PERSISTENT)) | (BigInt(before.scalar(PERSISTENT + 1)) << 32n);
     const at = machine.place(wordsOf(items, base, LITERALS));
     const data = machine.initialMemory.slice();
-    const state = this.#state(before, base, data);
+    const state = { ...this.#state(before, base, data), registers };
     evaluateHook(hook, state);
     const outcome = machine.run(at, 'reference', 100_000);
     return { allocation: found, wrong: this.#wrong(outcome, { state, before, point, data }) };
   }
 
-  #state(before: WaveState, base: bigint, data: Uint32Array): HookState {
+  #state(before: WaveState, base: bigint, data: Uint32Array): Omit<HookState, 'registers'> {
     const registers = Array.from({ length: 20 }, (_, register) => register);
     return {
       waveSize: this.#waveSize,

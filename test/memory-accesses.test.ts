@@ -32,16 +32,21 @@ interface Found {
   readonly lanes: readonly Lane[];
 }
 
-/** What a hook at the instruction finds out, in lanes that are on: all but lane 3. */
-function found(text: string, processor: string, waveSize: 32 | 64, prepare: (state: Uint32Array) => void): Found {
-  const code = { target: targetFor(processor), waveSize };
+/**
+ * What a hook at the instruction finds out, in lanes that are on: all but lane 3. `isShared`: of the first
+ * access, by code that serves others with its place, too.
+ */
+function found([text, processor, , , prepare]: Case, isShared: boolean): Found {
+  const waveSize = 64;
+  const code = { target: targetFor(processor), waveSize } as const;
   const { instruction } = assembleInstruction(text, code);
-  const accesses = accessesOf(instruction);
+  const accesses = accessesOf(instruction).slice(0, isShared ? 1 : undefined);
+  const [{ literals, registers }] = accesses as [CodeAccess];
   const [payload] = compileHook(
     {
       build: (b) => {
         for (const [index, access] of accesses.entries()) {
-          const { address, condition } = placeIn(b, access);
+          const { address, condition } = placeIn(b, access, isShared ? 0 : undefined);
           const lane = b.shift('shl', b.laneId(), b.constant(3));
           const place = b.binary('add', b.variable('tool', 512 * index), b.pack(lane, b.constant(0)));
           const store = (): void => b.store(place, address);
@@ -53,14 +58,14 @@ function found(text: string, processor: string, waveSize: 32 | 64, prepare: (sta
     code,
     { addressOf: () => BASE },
   );
-  const result = new Allocator([payload!], PLAN).allocate(NOTHING_LIVE);
+  const result = new Allocator([payload!], PLAN).allocate(NOTHING_LIVE, registers);
   assert.ok(result.kind === 'allocation', 'reason' in result ? result.reason : '');
   const machine = new Lockstep(processor, waveSize);
   machine.randomize(randomGenerator(5), 'random', ~8n, 0x3f0);
   machine.setWindow(BASE);
-  prepare(machine.initial);
+  prepare?.(machine.initial);
   const state = machine.initial.slice();
-  const words = wordsOf(result.code.items, pair(BigInt(state[BASE]!), BigInt(state[BASE + 1]!)));
+  const words = wordsOf(result.code.items, pair(BigInt(state[BASE]!), BigInt(state[BASE + 1]!)), literals);
   const { memory, fault } = machine.run(machine.place(words), 'reference');
   assert.equal(fault, undefined);
   const dword = (index: number): bigint => BigInt(memory[index]!);
@@ -149,19 +154,40 @@ const CASES: readonly Case[] = [
   ],
 ];
 
-for (const [text, processor, access, addresses, prepare] of CASES) {
+for (const each of CASES) {
+  const [text, processor, access, addresses] = each;
   test(`the address of '${text}' on ${processor}`, () => {
-    const result = found(text, processor, 64, prepare ?? (() => undefined));
-    const kinds = result.accesses.map(({ kind, space, sizeBytes }) => `${kind} ${space} ${sizeBytes}`);
-    assert.deepEqual(
-      kinds,
-      addresses.map(() => access),
-    );
-    for (const [index, addressOf] of addresses.entries()) {
-      for (const [lane, registers] of result.lanes.entries()) {
-        if (lane === 3) continue;
-        assert.equal(result.addresses[index]![lane], wrap(64, addressOf(registers)), `lane ${lane}`);
+    for (const isShared of [false, true]) {
+      const result = found(each, isShared);
+      const expected = addresses.slice(0, isShared ? 1 : undefined);
+      const kinds = result.accesses.map(({ kind, space, sizeBytes }) => `${kind} ${space} ${sizeBytes}`);
+      assert.deepEqual(
+        kinds,
+        expected.map(() => access),
+      );
+      for (const [index, addressOf] of expected.entries()) {
+        for (const [lane, registers] of result.lanes.entries()) {
+          if (lane === 3) continue;
+          assert.equal(result.addresses[index]![lane], wrap(64, addressOf(registers)), `lane ${lane}`);
+        }
       }
     }
   });
 }
+
+test('accesses whose addresses are computed alike have one place, whatever their registers and literals', () => {
+  const accessOf = (text: string): CodeAccess => {
+    const { instruction } = assembleInstruction(text, { target: targetFor('gfx90a'), waveSize: 64 });
+    return accessesOf(instruction)[0]!;
+  };
+  const first = accessOf('global_load_dword v1, v2, s[4:5] offset:128');
+  const alike = accessOf('global_load_dword v9, v3, s[8:9] offset:256');
+  assert.equal(alike.place, first.place);
+  const named = alike.registers.map(({ file, first: number }) => `${file} ${number}`);
+  assert.deepEqual(named.sort(), ['scalar 8', 'scalar 9', 'vector 3']);
+  assert.deepEqual(alike.literals, [256]);
+  // VCC is none that points name, and one register in the place of two is another place.
+  assert.notEqual(accessOf('global_load_dword v1, v2, vcc offset:128').place, first.place);
+  const twice = accessOf('buffer_load_dword v1, v[2:3], s[4:7], s4 idxen offen');
+  assert.notEqual(twice.place, accessOf('buffer_load_dword v1, v[2:3], s[4:7], s8 idxen offen').place);
+});

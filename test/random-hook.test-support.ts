@@ -29,11 +29,14 @@ const copyOf = ({ uniform, uniformWide, lane, laneWide }: Pool): Pool => ({
 /**
  * A hook that says the same each time that it is built. It reads the registers 0 to 19 of the
  * application and changes 16 to 19; its variables are behind the symbol `tool`, and it has two literals.
+ * Points may name an SGPR and two vector registers besides.
  */
 export class RandomHook {
   readonly hook: Hook;
+  readonly #namesRegisters: boolean;
 
-  constructor(seed: number) {
+  constructor(seed: number, namesRegisters = false) {
+    this.#namesRegisters = namesRegisters;
     const first = randomGenerator(seed);
     const isVoidWithoutLanes = first() % 3 === 0;
     this.hook = isVoidWithoutLanes
@@ -43,12 +46,16 @@ export class RandomHook {
 
   #start(b: HookBuilder, random: Random): Pool {
     const register = (): number => random() % 20;
-    return {
+    const pool: Pool = {
       uniform: [b.scalar(register()), b.constant(random() % 100), b.constant(random()), b.pointLiteral(0)],
       uniformWide: [b.laneMask(), b.state('vcc'), b.state('scc'), b.state('m0'), b.constant64(BigInt(random()))],
       lane: [b.laneId(), b.vector(register()), b.vector(register())],
       laneWide: [b.pack(b.vector(register()), b.vector(register()))],
     };
+    if (!this.#namesRegisters) return pool;
+    pool.uniform.push(b.pointScalar(0));
+    pool.lane.push(b.pointVector(1), b.pointVector(2));
+    return pool;
   }
 
   #body(b: HookBuilder, random: Random, pool: Pool, depth: number): void {

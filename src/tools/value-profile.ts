@@ -1,7 +1,6 @@
 /** Which values instructions write most often: of results of more than 8 bytes, the first 8. */
 import {
   defineTool,
-  type HookCode,
   hex,
   lineText,
   RECORDS_OPTION,
@@ -26,14 +25,13 @@ export const valueProfile = defineTool({
       const result = resultRegisters(instruction);
       return result ? [{ instruction, first: result.first, isWide: result.dwords > 1 }] : [];
     });
-    const codes = new Map<string, HookCode>();
+    const narrow = traceCode(trace, (b) => ({ value: b.pack(b.pointVector(0), b.constant(0)) }));
+    const wide = traceCode(trace, (b) => ({ value: b.pack(b.pointVector(0), b.pointVector(1)) }));
     for (const [i, { instruction, first, isWide }] of points.entries()) {
-      const key = `${first} ${isWide}`;
-      const read =
-        codes.get(key) ??
-        traceCode(trace, (b) => ({ value: b.pack(b.vector(first), isWide ? b.vector(first + 1) : b.constant(0)) }));
-      codes.set(key, read);
-      code.after(instruction, tracePoint(read, i, trace, 'result'));
+      const registers = (isWide ? [first, first + 1] : [first]).map(
+        (number) => ({ file: 'vector', first: number, dwords: 1 }) as const,
+      );
+      code.after(instruction, tracePoint(isWide ? wide : narrow, i, trace, 'result', { registers }));
     }
     return ({ memory }) => {
       const contents = readTrace(memory, trace, points.length);

@@ -1,10 +1,11 @@
 /** Hooks in TypeScript to payloads. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
-import { SGPR_EXEC_LO, SGPR_M0, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
+import { SGPR_EXEC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PayloadLabel } from '../layout/payload-code.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
 import { low, PayloadBuilder, type RegisterPart } from '../machine/payload-builder.ts';
+import { ApplicationRegisters } from './application-registers.ts';
 import { compiled, HookArithmetic, joined, piecesOf } from './arithmetic.ts';
 import { GlobalMemory, type VariablePlace } from './global-memory.ts';
 import type {
@@ -77,10 +78,6 @@ export function builderIn(b: PayloadBuilder, copies: ReadonlyMap<number, Registe
   return new HookCompiler(b, {}, USUAL, NO_FACTS, copies);
 }
 
-const keyOf = ({ file, first }: PhysicalRange): string => `${file} ${first}`;
-
-const M0_KEY = keyOf({ file: 'scalar', first: SGPR_M0, dwords: 1 });
-
 /** Lanes that are on while a part of the hook runs. */
 interface LaneScope {
   /** A copy of the lanes that are on for the hook. */
@@ -95,9 +92,7 @@ class HookCompiler implements HookBuilder {
   readonly #arithmetic: HookArithmetic;
   readonly #memory: GlobalMemory;
   readonly #choice: LaneChoice;
-  /** Registers that the hook reads and changes, as they were at first. */
-  readonly #copies = new Map<string, Piece>();
-  readonly #reads: PhysicalRange[] = [];
+  readonly #registers: ApplicationRegisters;
   readonly #changes: PhysicalRange[] = [];
   #readsScc = false;
   #scc: Piece | undefined;
@@ -111,14 +106,13 @@ class HookCompiler implements HookBuilder {
     copies: ReadonlyMap<number, RegisterPart> = new Map(),
   ) {
     this.#b = b;
-    for (const [first, copy] of copies)
-      this.#copies.set(keyOf({ file: 'scalar', first, dwords: 1 }), scalarPiece(copy));
     this.#pieces = new Pieces(this.#b);
+    this.#registers = new ApplicationRegisters(this.#b, this.#pieces, copies);
     this.#arithmetic = new HookArithmetic(this.#b, this.#pieces);
     this.#memory = new GlobalMemory(this.#b, this.#pieces, place, sparesVectors);
     this.#choice = choice;
     for (const range of facts.reads) {
-      if (facts.changes.some((change) => overlaps(change, range))) this.#copies.set(keyOf(range), this.#copy(range));
+      if (facts.changes.some((change) => overlaps(change, range))) this.#registers.keep(range);
     }
     if (facts.readsScc) {
       const scc = this.#b.scalar();
@@ -128,7 +122,7 @@ class HookCompiler implements HookBuilder {
   }
 
   get facts(): Facts {
-    return { changes: this.#changes, reads: this.#reads, readsScc: this.#readsScc };
+    return { changes: this.#changes, reads: this.#registers.reads, readsScc: this.#readsScc };
   }
 
   get canSpareVectors(): boolean {
@@ -162,22 +156,15 @@ class HookCompiler implements HookBuilder {
   }
 
   scalar(register: number): Uniform {
-    const copy = this.#copies.get(keyOf({ file: 'scalar', first: register, dwords: 1 }));
+    const copy = this.#registers.copyOf(register);
     if (copy) return compiled('uniform', [copy]);
     if (register === SGPR_EXEC_LO) return this.low(this.laneMask());
     if (register === SGPR_EXEC_LO + 1) return this.high(this.laneMask());
-    return compiled('uniform', [this.#read({ file: 'scalar', first: register, dwords: 1 })]);
-  }
-
-  #scalarName(register: number): string {
-    const { scalars } = this.#b.code.target;
-    const name = scalarText(register === SGPR_M0 ? scalars.m0 : register, 1, scalars);
-    if (name !== undefined) return name;
-    throw new WavewrightError('USAGE', `there is no scalar register ${register}`);
+    return compiled('uniform', [this.#registers.read({ file: 'scalar', first: register, dwords: 1 })]);
   }
 
   vector(register: number): PerLane {
-    return compiled('lane', [this.#read({ file: 'vector', first: register, dwords: 1 })]);
+    return compiled('lane', [this.#registers.read({ file: 'vector', first: register, dwords: 1 })]);
   }
 
   accumulator(register: number): PerLane {
@@ -186,30 +173,17 @@ class HookCompiler implements HookBuilder {
     return compiled('lane', [vectorPiece(low(value))]);
   }
 
-  #read(range: PhysicalRange): Piece {
-    this.#reads.push(range);
-    return this.#copies.get(keyOf(range)) ?? this.#physical(range);
+  pointScalar(index: number): Uniform {
+    return compiled('uniform', [this.#registers.named('scalar', index)]);
   }
 
-  #physical({ file, first }: PhysicalRange): Piece {
-    return file === 'scalar' ? scalarPiece(this.#scalarName(first)) : vectorPiece(`v${first}`);
-  }
-
-  #copy(range: PhysicalRange): Piece {
-    const piece = this.#physical(range);
-    if (piece.kind === 'vector') {
-      const copy = low(this.#b.vector());
-      this.#pieces.toVector(copy, piece);
-      return vectorPiece(copy);
-    }
-    const copy = low(this.#b.scalar());
-    this.#b.emit`s_mov_b32 ${copy}, ${this.#pieces.salu(piece)}`;
-    return scalarPiece(copy);
+  pointVector(index: number): PerLane {
+    return compiled('lane', [this.#registers.named('vector', index)]);
   }
 
   state(name: StateName): Uniform<64> {
     const zero = constantPiece(0);
-    if (name === 'm0') return compiled('uniform', [this.#copies.get(M0_KEY) ?? scalarPiece('m0'), zero]);
+    if (name === 'm0') return compiled('uniform', [this.#registers.m0, zero]);
     if (name === 'vcc') {
       const top = this.#b.maskDwords > 1 ? scalarPiece('vcc_hi') : zero;
       return compiled('uniform', [scalarPiece('vcc_lo'), top]);
@@ -231,7 +205,7 @@ class HookCompiler implements HookBuilder {
   count(register: number, value: Uniform<Bits>): void {
     const dwords = value.bits / 32;
     this.#changes.push({ file: 'scalar', first: register, dwords });
-    const names = Array.from({ length: dwords }, (_, i) => this.#scalarName(register + i));
+    const names = Array.from({ length: dwords }, (_, i) => this.#registers.scalarName(register + i));
     this.#arithmetic.count(names, value);
   }
 

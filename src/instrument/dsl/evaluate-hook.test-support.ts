@@ -1,4 +1,5 @@
 /** What a hook does to the state of a wave, worked out in TypeScript: what its payload is compared with. */
+import type { PhysicalRange } from '../machine/machine-code.ts';
 import type {
   AtomicOperator,
   Bits,
@@ -24,6 +25,8 @@ export interface HookState {
   readonly exec: bigint;
   readonly states: Readonly<Record<StateName, bigint>>;
   readonly literals: readonly number[];
+  /** Those that the point names. */
+  readonly registers: readonly PhysicalRange[];
   /** The address of every symbol. */
   readonly base: bigint;
   /** Bytes by offset from `base`. */
@@ -92,6 +95,14 @@ class Evaluator implements HookBuilder {
 
   accumulator(): PerLane {
     throw new Error('no accumulators here');
+  }
+
+  pointScalar(index: number): Uniform {
+    return this.scalar(this.#state.registers[index]!.first);
+  }
+
+  pointVector(index: number): PerLane {
+    return this.vector(this.#state.registers[index]!.first);
   }
 
   state(name: StateName): Uniform<64> {

@@ -44,6 +44,12 @@ export interface HookBuilder {
   scalar(register: number): Uniform;
   vector(register: number): PerLane;
   accumulator(register: number): PerLane;
+  /**
+   * Registers of the application that each point names, none of those that the hook changes: `index` is a
+   * place in `PointHook.registers`.
+   */
+  pointScalar(index: number): Uniform;
+  pointVector(index: number): PerLane;
   /** VCC has a bit for each lane; SCC is 0 or 1. */
   state(name: StateName): Uniform<64>;
   setScalar(register: number, value: Uniform): void;

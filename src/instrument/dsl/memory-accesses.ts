@@ -6,9 +6,11 @@ import { WavewrightError } from '../../base/errors.ts';
 import { fromConstant } from '../../ir/folding.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { OPS } from '../../ir/ops.ts';
-import type { OperandDword, Value, ValueOf } from '../../ir/types.ts';
+import type { OperandDword, Program, Value, ValueOf } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { HookBuilder, HookCondition, HookOperator, HookValue, ShiftOperator, Spread } from './hook.ts';
 import { isInline } from './pieces.ts';
 
@@ -18,10 +20,12 @@ export interface CodeAccess {
   readonly space: 'global' | 'flat' | 'lds' | 'private';
   readonly sizeBytes: number;
   /**
-   * Where: a text that is the same for accesses whose addresses the same code computes, but for `literals`.
-   * Undefined where a hook cannot compute it.
+   * Where: a text that is the same for accesses whose addresses the same code computes, but for `literals`
+   * and `registers`. Undefined where a hook cannot compute it.
    */
   readonly place: string | undefined;
+  /** Vector registers and SGPRs, one dword each, in the order of `place`. */
+  readonly registers: readonly PhysicalRange[];
   /** Dwords of offsets and the like that instructions have as literals, in the order of `place`. */
   readonly literals: readonly number[];
   readonly instruction: Instruction;
@@ -49,23 +53,35 @@ const isAccess = (value: Value): value is ValueOf<AccessKind> =>
 const isRare = ({ leaf }: ValueOf<AccessKind>): boolean => 'isRare' in leaf && leaf.isRare;
 const predicatesOf = ({ leaf, args }: ValueOf<AccessKind>): readonly Value[] => (leaf.predicated ? [args.at(-1)!] : []);
 
+const NO_ACCESSES: readonly CodeAccess[] = [];
+const accessesOfSteps = new WeakMap<Instruction, readonly CodeAccess[]>();
+
 /**
  * The accesses of lanes in the order in which the instruction makes them; none where its meaning is not
  * known. An access of several dwords through a buffer is one for each dword, because each is checked alone.
  * One that is made in parts, where a dword of a swizzled buffer lies in two elements, counts where it begins.
  */
-export const accessesOfLanes = (instruction: Instruction): readonly CodeAccess[] => accessesBy('lanes', instruction);
+export function accessesOfLanes(step: AmdgpuStep): readonly CodeAccess[] {
+  if (step.effects.memory.length === 0) return NO_ACCESSES;
+  // Steps of one encoding share their instruction.
+  const { instruction } = step;
+  let accesses = accessesOfSteps.get(instruction);
+  if (!accesses) {
+    accesses = accessesBy('lanes', instruction, step.meaning);
+    accessesOfSteps.set(instruction, accesses);
+  }
+  return accesses;
+}
 
 /** Those of lanes; of an instruction that has none, those in scalar memory, once for the wave. */
 export function accessesOf(instruction: Instruction): readonly CodeAccess[] {
-  const accesses = accessesOfLanes(instruction);
-  return accesses.length > 0 ? accesses : accessesBy('wave', instruction);
+  const meaning = meaningOf(instruction);
+  const accesses = accessesBy('lanes', instruction, meaning);
+  return accesses.length > 0 ? accesses : accessesBy('wave', instruction, meaning);
 }
 
-function accessesBy(who: 'lanes' | 'wave', instruction: Instruction): readonly CodeAccess[] {
-  const accesses = (meaningOf(instruction)?.values ?? [])
-    .filter(isAccess)
-    .filter(({ lane }) => lane === (who === 'lanes'));
+function accessesBy(who: 'lanes' | 'wave', instruction: Instruction, meaning: Program | undefined): CodeAccess[] {
+  const accesses = (meaning?.values ?? []).filter(isAccess).filter(({ lane }) => lane === (who === 'lanes'));
   const parts = accesses.filter(isRare);
   return accesses
     .filter((each) => !isRare(each))
@@ -74,10 +90,10 @@ function accessesBy(who: 'lanes' | 'wave', instruction: Instruction): readonly C
       const own = predicatesOf(each);
       const begins = parts.filter((part) => part.leaf.kind === leaf.kind && part.args[0] === args[0]);
       const predicates = own.length > 0 ? [...own, ...begins.flatMap(predicatesOf)] : [];
-      const { text, literals } = placeOf([args[0]!, ...predicates], instruction);
+      const { text, literals, registers } = placeOf([args[0]!, ...predicates], instruction);
       return {
         ...{ kind: leaf.kind, space: leaf.space, sizeBytes: leaf.sizeBytes },
-        ...{ place: text && `${leaf.space} ${text}`, literals: literals.map(({ number }) => number) },
+        ...{ place: text && `${leaf.space} ${text}`, literals: literals.map(({ number }) => number), registers },
         ...{ instruction, address: args[0]!, predicates },
       };
     });
@@ -85,13 +101,13 @@ function accessesBy(who: 'lanes' | 'wave', instruction: Instruction): readonly C
 
 /**
  * In a hook before the instruction. `firstLiteral`: the point's literals from this one on are those of the
- * access, so that the code is for all accesses with its `place`; without it they are constants of the code.
- * Throws UNSUPPORTED for an access without a `place`.
+ * access, and its registers are all of the point's, so that the code is for all accesses with its `place`;
+ * without it they are constants and registers of the code. Throws UNSUPPORTED for what has no `place`.
  */
 export function placeIn(b: HookBuilder, access: CodeAccess, firstLiteral?: number): HookPlace {
   const { instruction, address, predicates } = access;
   const translator = new Translator(b, instruction);
-  if (firstLiteral !== undefined) translator.nameLiterals([address, ...predicates], firstLiteral);
+  if (firstLiteral !== undefined) translator.nameOwn([address, ...predicates], firstLiteral);
   const flags = predicates.map((predicate) => translator.narrow(predicate));
   const [first, ...others] = flags;
   const flag = first && others.reduce((all, each) => b.binary('or', all, each), first);
@@ -108,11 +124,16 @@ interface LiteralDword {
   readonly number: number;
 }
 
-/** What the values are computed of; no text where the translator does not know how. */
-function placeOf(
-  values: readonly Value[],
-  instruction: Instruction,
-): { readonly text: string | undefined; readonly literals: readonly LiteralDword[] } {
+interface Place {
+  /** Undefined where the translator does not know how. */
+  readonly text: string | undefined;
+  readonly literals: readonly LiteralDword[];
+  readonly registers: readonly PhysicalRange[];
+}
+
+/** What the values are computed of. */
+function placeOf(values: readonly Value[], instruction: Instruction): Place {
+  const registers: PhysicalRange[] = [];
   const constants = new Constants(instruction);
   const numbers = new Map<Value, number>();
   const parts: string[] = [];
@@ -131,14 +152,14 @@ function placeOf(
     } else {
       const of = args.map(visit);
       isKnown &&= isTranslated(value, instruction);
-      const source = leaf.kind === 'operand' ? operandText(leaf.at, instruction) : leafText(value);
+      const source = leaf.kind === 'operand' ? operandText(leaf.at, instruction, registers) : leafText(value);
       number = parts.push(`${source} ${of.join()}`) - 1;
     }
     numbers.set(value, number);
     return number;
   };
   const roots = values.map(visit);
-  return { text: isKnown ? `${roots.join()}: ${parts.join('; ')}` : undefined, literals };
+  return { text: isKnown ? `${roots.join()}: ${parts.join('; ')}` : undefined, literals, registers };
 }
 
 function leafText({ leaf }: Value): string {
@@ -146,12 +167,27 @@ function leafText({ leaf }: Value): string {
   return leaf.kind === 'state' ? leaf.slot : leaf.kind;
 }
 
-function operandText({ operand: index, dword }: OperandDword, instruction: Instruction): string {
-  const operand = instruction.operand(index);
+/** Adds the register to those that the place names, where it is one that points can name. */
+function operandText(at: OperandDword, instruction: Instruction, registers: PhysicalRange[]): string {
+  const operand = instruction.operand(at.operand);
   if (!('register' in operand)) return operand.kind;
-  const isAccumulator = operand.kind === 'vector' && operand.accumulator;
-  return `${isAccumulator ? 'accumulator' : operand.kind} ${operand.register + dword}`;
+  const range = nameable(at, instruction);
+  if (!range) return `${operand.kind === 'vector' ? 'accumulator' : operand.kind} ${operand.register + at.dword}`;
+  const known = indexOf(registers, range);
+  return `${range.file} #${known < 0 ? registers.push(range) - 1 : known}`;
 }
+
+/** An operand that is a vector register or an SGPR with a number. */
+function nameable({ operand: index, dword }: OperandDword, instruction: Instruction): PhysicalRange | undefined {
+  const operand = instruction.operand(index);
+  if (operand.kind !== 'vector' && operand.kind !== 'scalar') return undefined;
+  const first = operand.register + dword;
+  const isNameable = operand.kind === 'vector' ? !operand.accumulator : first < instruction.scalars.sgprCount;
+  return isNameable ? { file: operand.kind, first, dwords: 1 } : undefined;
+}
+
+const indexOf = (ranges: readonly PhysicalRange[], { file, first }: PhysicalRange): number =>
+  ranges.findIndex((each) => each.file === file && each.first === first);
 
 const constantDword = (value: bigint, dword: number): number => Number(BigInt.asUintN(32, value >> BigInt(32 * dword)));
 
@@ -263,6 +299,8 @@ class Translator {
   readonly #constants: Constants;
   /** By value, for its dwords: literals of the point. */
   readonly #literals = new Map<Value, Map<number, number>>();
+  /** Those that the point names. */
+  #registers: readonly PhysicalRange[] = [];
 
   constructor(b: HookBuilder, instruction: Instruction) {
     this.#b = b;
@@ -270,9 +308,11 @@ class Translator {
     this.#constants = new Constants(instruction);
   }
 
-  /** What instructions have as literals is asked of the point, from its literal `first` on. */
-  nameLiterals(values: readonly Value[], first: number): void {
-    for (const [index, { of, dword }] of placeOf(values, this.#instruction).literals.entries()) {
+  /** What instructions have as literals and registers is asked of the point, from its literal `first` on. */
+  nameOwn(values: readonly Value[], first: number): void {
+    const { literals, registers } = placeOf(values, this.#instruction);
+    this.#registers = registers;
+    for (const [index, { of, dword }] of literals.entries()) {
       this.#literals.set(of, (this.#literals.get(of) ?? new Map()).set(dword, first + index));
     }
   }
@@ -330,8 +370,12 @@ class Translator {
     throw this.#unsupported(value);
   }
 
-  #operand({ operand: index, dword }: OperandDword, value: Value): Narrow {
+  #operand(at: OperandDword, value: Value): Narrow {
+    const { operand: index, dword } = at;
     const operand = this.#instruction.operand(index);
+    const range = nameable(at, this.#instruction);
+    const named = range ? indexOf(this.#registers, range) : -1;
+    if (named >= 0) return range!.file === 'vector' ? this.#b.pointVector(named) : this.#b.pointScalar(named);
     switch (operand.kind) {
       case 'vector':
         return operand.accumulator

@@ -232,7 +232,8 @@ function emitAddress(e: IntrinsicContext, { output }: IntrinsicCall): void {
     e.reject(`asks for the address, but the instruction ${refusal}`);
     return;
   }
-  e.dependsOn(`address ${first.place} ${first.literals.join()}`);
+  const registers = first.registers.map(({ file, first: number }) => `${file} ${number}`);
+  e.dependsOn(`address ${first.place} ${first.literals.join()} ${registers.join()}`);
   const { address } = keepingScc(e.b, (b) => placeIn(builderIn(b, copiesOf(e)), first));
   for (const [i, { isVector, from }] of sourcesOf(e.b, address).entries()) move(e, output[i], from, isVector);
 }

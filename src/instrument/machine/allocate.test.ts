@@ -421,3 +421,50 @@ test('what costs waves is taken where nothing else is free, not before', () => {
   const refused = new Allocator([b.payload()], plan()).allocate(point(''));
   assert.equal(refused.kind, 'refusal');
 });
+
+test('registers that a point names are read, and not taken', () => {
+  const b = builder();
+  const [copy, named] = [b.vector(), b.pointRegister('vector', 0)];
+  b.emit`v_add_u32 ${copy}, ${named}, ${named}`;
+  b.emit`v_add_u32 ${copy}, ${copy}, ${named}`;
+  const allocator = new Allocator([b.payload()], plan());
+  const at = (first: number, more: Partial<PointState> = {}): string[] => {
+    const result = allocator.allocate(point('v3 v5', 'v3 v5', more), [{ file: 'vector', first, dwords: 1 }]);
+    assert.ok(result.kind === 'allocation');
+    return listing(result);
+  };
+  assert.deepEqual(at(9), ['v_add_u32_e32 v3, v9, v9', 'v_add_u32_e32 v3, v3, v9']);
+  assert.deepEqual(at(3), ['v_add_u32_e32 v5, v3, v3', 'v_add_u32_e32 v5, v5, v3']);
+  assert.deepEqual(at(9), ['v_add_u32_e32 v3, v9, v9', 'v_add_u32_e32 v3, v3, v9']);
+  const inFlight = accessing(pending('v9', 2));
+  assert.equal(at(9, { inFlight })[0], 's_waitcnt vmcnt(2)');
+  assert.equal(at(8, { inFlight })[0], 'v_add_u32_e32 v3, v8, v8');
+});
+
+test('a register that a point names is none that is borrowed', () => {
+  const b = builder();
+  const [value, named] = [b.scalar(), b.pointRegister('scalar', 0)];
+  b.emit`s_add_u32 ${value}, ${named}, 1`;
+  b.emit`s_add_u32 ${value}, ${named}, ${value}`;
+  const state = point('v0', 'v0');
+  const result = new Allocator([b.payload()], plan()).allocate(state, [{ file: 'scalar', first: 0, dwords: 1 }]);
+  assert.ok(result.kind === 'allocation');
+  assert.deepEqual(listing(result), [
+    'v_writelane_b32 v0, s1, 0',
+    's_add_u32 s1, s0, 1',
+    's_add_u32 s1, s0, s1',
+    'v_readlane_b32 s1, v0, 0',
+  ]);
+});
+
+test('what a payload changes is none of the registers that a point names', () => {
+  const b = builder();
+  b.changes({ file: 'vector', first: 2, dwords: 1 });
+  b.emit`v_mov_b32 v2, ${b.pointRegister('vector', 0)}`;
+  const allocator = new Allocator([b.payload()], plan());
+  assert.throws(
+    () => allocator.allocate(point(''), [{ file: 'vector', first: 2, dwords: 1 }]),
+    /none of the registers/,
+  );
+  assert.equal(allocator.allocate(point(''), [{ file: 'vector', first: 3, dwords: 1 }]).kind, 'allocation');
+});

@@ -1,10 +1,11 @@
 /** Physical registers for payloads: those that nothing needs where the payload is to run. */
+import { assert } from '../../base/errors.ts';
 import { LaneWords } from '../../flow/lane-words.ts';
 import { REGISTER_WORDS, registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PayloadCode } from '../layout/payload-code.ts';
-import { isVcc, PlanFiles, type Search } from './free-registers.ts';
+import { isVcc, PlanFiles, type Search, searchEnd } from './free-registers.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { PlacedForm, type PurposeCounts } from './placed-form.ts';
@@ -71,6 +72,16 @@ const SEARCHES: readonly Search[] = [
   ),
 ];
 
+/** Limits of a plan may come to the same: what would find no more than a search before it is left out. */
+function searchesIn({ scalar, vector, accumulator }: RegisterPlan): readonly Search[] {
+  const known = new Set<string>();
+  return SEARCHES.filter((search) => {
+    const ends = [scalar, vector, accumulator].map((limits) => searchEnd(limits, search.limit));
+    const key = JSON.stringify({ ...search, limit: ends });
+    return known.size < known.add(key).size;
+  });
+}
+
 const BARE: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
 /** What is asked for without any borrowing, by what is saved: points have few of them. */
 const BARE_OPTIONS: readonly FormOptions[] = Array.from({ length: 16 }, (_, bits) => ({
@@ -79,6 +90,7 @@ const BARE_OPTIONS: readonly FormOptions[] = Array.from({ length: 16 }, (_, bits
 }));
 /** Of a register that has none yet. */
 const NO_NUMBER = -1;
+const NO_RANGES: readonly PhysicalRange[] = [];
 const NO_WAITS: ReadonlyMap<WaitCounter, number> = new Map();
 
 /** A payload in registers, with what does not depend on the point. */
@@ -88,6 +100,8 @@ interface Placed {
   readonly needs: PayloadAllocation['needs'];
   readonly form: PayloadForm;
   readonly ranges: readonly PhysicalRange[];
+  /** Registers of the application. */
+  readonly reads: readonly PhysicalRange[];
   /** By which of the payloads it is, where nothing has to be waited for. */
   readonly withoutWaits: PayloadAllocation[];
 }
@@ -101,6 +115,7 @@ export class Allocator {
   readonly #plan: RegisterPlan;
   readonly #placed = new Map<PayloadForm, Map<number | string, Placed | string>>();
   readonly #files: PlanFiles;
+  readonly #searches: readonly Search[];
   /** What payloads must leave alone of what calls overwrite: all that is live, and all that is reserved. */
   readonly #usedPlaces: bigint;
   readonly #reservedPlaces: bigint;
@@ -111,11 +126,14 @@ export class Allocator {
     | { readonly form: PayloadForm; readonly numbers: readonly number[]; readonly placed: Placed | string }
     | undefined;
   readonly #kept = new Map<bigint, readonly PhysicalRange[]>();
+  /** Those that the point names. */
+  #named: readonly PhysicalRange[] = NO_RANGES;
 
   /** Those of one plan share what follows from it. */
   constructor(payloads: readonly Payload[], plan: RegisterPlan) {
     this.#forms = payloads.map((payload) => PayloadForms.of(payload));
     this.#plan = plan;
+    this.#searches = searchesIn(plan);
     const used = (['scalar', 'vector', 'accumulator'] as const).map((file) => ({
       ...{ file, first: 0, dwords: plan[file].used },
     }));
@@ -125,14 +143,16 @@ export class Allocator {
     this.#files = PlanFiles.of(plan);
   }
 
-  allocate(state: PointState): PayloadAllocation | Refusal {
+  /** `named`: the registers of the application that the point names, one dword each. */
+  allocate(state: PointState, named = NO_RANGES): PayloadAllocation | Refusal {
+    this.#named = named;
     const words = LaneWords.of(state.live, REGISTER_WORDS);
     this.#files.read(state, words);
     const isAnyInFlight = state.inFlight.accesses.length > 0 || state.unknownInFlight.size > 0;
     let reason: string | undefined;
     let keeping = '';
-    for (let number = 0; number < SEARCHES.length; number++) {
-      const search = SEARCHES[number]!;
+    for (let number = 0; number < this.#searches.length; number++) {
+      const search = this.#searches[number]!;
       if (search.takesInFlight && !isAnyInFlight) continue;
       for (let i = 0; i < this.#forms.length; i++) {
         // Later ones take fewer vector registers: less is to be kept.
@@ -232,8 +252,14 @@ export class Allocator {
   }
 
   #choose(form: PayloadForm, search: Search): void {
-    const { files } = form;
+    const { files, named } = form;
     for (let i = 0; i < files.length; i++) this.#files[files[i]!].choose(search, form);
+    for (let i = 0; i < named.length; i++) this.#files[named[i]!.file].leaveAlone(this.#numberOf(named[i]!));
+  }
+
+  /** Of a register that the point names. */
+  #numberOf({ pointRegister }: VirtualRegister): number {
+    return this.#named[pointRegister!]!.first;
   }
 
   /** The payload in registers, or why there are none. */
@@ -242,10 +268,12 @@ export class Allocator {
     const inMemory = search.home === 'memory' ? dwordsOf(form.registers, 'vector') : 0;
     if (inMemory > MEMORY_HOME_DWORDS) return `${inMemory} vector registers are more than memory is kept for`;
     const numbers = this.#numbers;
-    numbers.length = form.registers.length;
+    const { registers, named } = form;
+    numbers.length = registers.length + named.length;
     numbers.fill(NO_NUMBER);
-    for (let index = 0; index < form.registers.length; index++) {
-      const register = form.registers[index]!;
+    for (let i = 0; i < named.length; i++) numbers[registers.length + i] = this.#numberOf(named[i]!);
+    for (let index = 0; index < registers.length; index++) {
+      const register = registers[index]!;
       const number = this.#find(index, form, numbers, mayBorrow(register, form.borrowing));
       if (number === NO_NUMBER) return noneFor(register);
       numbers[index] = number;
@@ -312,12 +340,17 @@ export class Allocator {
       sources[end <= Math.min(used, granted) ? dead : end <= granted ? 'granule' : 'grown']++;
       needs[file] = Math.max(needs[file], end);
     }
-    return { placed, sources, needs, form, ranges, withoutWaits: [] };
+    const named = form.named.map(({ pointRegister }) => this.#named[pointRegister!]!);
+    const { changes } = form.payload;
+    const isChanged = named.some(({ file, first }) => holds(changes, registerNumber(file, first)));
+    assert(!isChanged, 'what a payload changes is none of the registers that the point names');
+    const reads = form.readsPhysical.concat(named);
+    return { placed, sources, needs, form, ranges, reads, withoutWaits: [] };
   }
 
-  #mayWait({ unknownInFlight }: PointState, { ranges, form: { readsPhysical, writesPhysical } }: Placed): boolean {
+  #mayWait({ unknownInFlight }: PointState, { ranges, reads, form: { writesPhysical } }: Placed): boolean {
     const files = this.#files;
-    const isPending = files.isPending(ranges) || files.isPending(readsPhysical) || files.isPending(writesPhysical);
+    const isPending = files.isPending(ranges) || files.isPending(reads) || files.isPending(writesPhysical);
     return isPending || unknownInFlight.size > 0;
   }
 
@@ -392,7 +425,7 @@ function holds(ranges: readonly PhysicalRange[], register: number): boolean {
 /** Accesses in flight that must be over before the payload reads and writes registers. */
 function waitsFor(
   { inFlight, unknownInFlight }: PointState,
-  { form: { readsPhysical, writesPhysical }, ranges }: Placed,
+  { form: { writesPhysical }, reads, ranges }: Placed,
   plan: RegisterPlan,
 ): ReadonlyMap<WaitCounter, number> {
   const { accesses } = inFlight;
@@ -401,12 +434,12 @@ function waitsFor(
   for (let i = 0; i < accesses.length; i++) {
     const { register, counter, access } = accesses[i]!;
     const isWritten = holds(ranges, register) || holds(writesPhysical, register);
-    if (!isWritten && (access === 'read' || !holds(readsPhysical, register))) continue;
+    if (!isWritten && (access === 'read' || !holds(reads, register))) continue;
     const left = inFlight.leftOf(accesses[i]!);
     waits ??= new Map();
     waits.set(counter, Math.min(left, waits.get(counter) ?? left));
   }
-  const all = [readsPhysical, writesPhysical, ranges];
+  const all = [reads, writesPhysical, ranges];
   if (unknownInFlight.size > 0 && (plan.isOpen === true || touchesApplication(all, plan))) {
     waits ??= new Map();
     for (const counter of unknownInFlight) waits.set(counter, 0);

@@ -4,7 +4,7 @@ import { registerNumber } from '../../flow/steps.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { PhysicalRange, VirtualRegister } from './machine-code.ts';
 import type { PayloadForm } from './payload-form.ts';
-import type { PointState, RegisterPlan } from './register-plan.ts';
+import type { FileLimits, PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
 import type { VectorHome } from './vector-homes.ts';
 
@@ -16,6 +16,12 @@ export interface Search {
   readonly borrowsScalars: boolean;
   readonly borrowsMasks: boolean;
   readonly home: 'none' | VectorHome['kind'];
+}
+
+/** Before which registers a search of a file ends. */
+export function searchEnd({ granted, growable, most }: FileLimits, limit: Search['limit']): number {
+  if (limit === 'granted') return granted;
+  return limit === 'growable' ? Math.max(granted, growable) : Math.max(granted, growable, most);
 }
 
 const FIRST_VECTOR = registerNumber('vector', 0);
@@ -105,6 +111,12 @@ export class FileSets {
     if (leavesPending) this.borrowable.remove(this.#pending);
   }
 
+  /** Takes a register out of what was chosen. */
+  leaveAlone(register: number): void {
+    this.candidates.removeRange(register, register + 1);
+    this.borrowable.removeRange(register, register + 1);
+  }
+
   /** Leaves those in a set that are free in lanes that are off, too. */
   keepFreeInAll(set: RegisterSet): void {
     const { words, wordCount } = this.#live!;
@@ -122,10 +134,9 @@ export class FileSets {
   }
 
   #findMasks(limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): FileMasks {
-    const { used, granted, growable, most } = this.#plan[this.#file];
-    const ends = { granted, growable: Math.max(granted, growable), most: Math.max(granted, growable, most) };
+    const { used } = this.#plan[this.#file];
     // What all kernels can have that run the code; one of them may use more than others are launched with.
-    const end = ends[limit];
+    const end = searchEnd(this.#plan[this.#file], limit);
     const taken = new RegisterSet();
     taken.copy(this.#reserved);
     this.#addOwn(taken, readsPhysical);

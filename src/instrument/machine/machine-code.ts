@@ -25,6 +25,11 @@ export interface VirtualRegister {
   readonly isOfFirstLane?: boolean;
   /** It serves to put live registers back, so that nothing would keep what a live one has. */
   readonly isNeverBorrowed?: boolean;
+  /**
+   * Where it is none that is chosen, but one of the application that is read: which of those that the point
+   * names (`PointHook.registers`).
+   */
+  readonly pointRegister?: number;
 }
 
 /** Neighbouring dwords of a virtual register, as an operand names them. */

@@ -91,6 +91,12 @@ export class PayloadBuilder {
     return { id: this.#nextId++, file: 'accumulator', dwords: 1, alignmentDwords: 1, writesOtherLanes };
   }
 
+  /** A register of the application that each point names: `index` is its place among those of a point. */
+  pointRegister(file: 'scalar' | 'vector', index: number): VirtualRegister {
+    const own = { id: this.#nextId++, file, dwords: 1, alignmentDwords: 1, writesOtherLanes: false };
+    return { ...own, pointRegister: index };
+  }
+
   /** Scalar registers that hold a bit for each lane. */
   mask(): VirtualRegister {
     return this.scalar(this.maskDwords);

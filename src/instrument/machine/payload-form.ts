@@ -26,6 +26,8 @@ export interface PayloadForm {
   readonly borrowing: Borrowing;
   /** In the order in which they are given physical registers: large ones first. */
   readonly registers: readonly VirtualRegister[];
+  /** Those that the point names. */
+  readonly named: readonly VirtualRegister[];
   /** Those that registers are of. */
   readonly files: readonly VirtualRegister['file'][];
   /** For each register those that need other physical registers, by position. */
@@ -107,13 +109,16 @@ function formOf(payload: Payload, borrowing: Borrowing): PayloadForm {
   const lines = payload.items.flatMap((item): Line[] =>
     item.kind === 'instruction' ? [{ item, effects: payloadEffects(item) }] : [],
   );
-  const registers = registersOf(lines);
+  const all = registersOf(lines);
+  const isNamed = ({ pointRegister }: VirtualRegister): boolean => pointRegister !== undefined;
+  const registers = all.filter((register) => !isNamed(register));
   return {
     payload,
     borrowing,
     registers,
+    named: all.filter(isNamed),
     files: [...new Set(registers.map(({ file }) => file))],
-    conflicts: conflictsOf(payload, lines, registers),
+    conflicts: conflictsOf(payload, lines, registers, new Places(all)),
     readsPhysical: lines.flatMap(({ effects }) => effects.readsPhysical),
     writesPhysical: lines.flatMap(({ effects }) => effects.writesPhysical),
   };
@@ -172,8 +177,8 @@ function conflictsOf(
   payload: Payload,
   lines: readonly Line[],
   registers: readonly VirtualRegister[],
+  places: Places,
 ): readonly (readonly number[])[] {
-  const places = new Places(registers);
   const laneEffects = new Map<Line | typeof END, LaneEffects>(
     lines.map((line) => [line, laneEffectsOf(line.effects, places)]),
   );

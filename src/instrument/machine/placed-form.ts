@@ -27,8 +27,8 @@ export class PlacedForm {
   }
 
   /**
-   * The numbers are those of the form's registers; it is made once of them. A text says why an instruction
-   * cannot have its own.
+   * The numbers are those of the form's registers, then of those that the point names; it is made once of
+   * them. A text says why an instruction cannot have its own.
    */
   static of(form: PayloadForm, numbers: readonly number[]): PlacedForm | string {
     const known = madeOf.get(form) ?? new Map<string, PlacedForm | string>();
@@ -40,7 +40,7 @@ export class PlacedForm {
   }
 
   static #make(form: PayloadForm, numbers: readonly number[]): PlacedForm | string {
-    const byRegister = new Map(form.registers.map((register, index) => [register, numbers[index]!]));
+    const byRegister = new Map(form.registers.concat(form.named).map((register, index) => [register, numbers[index]!]));
     const items: PayloadItem[] = [];
     for (const item of form.payload.items) {
       const result = item.kind === 'label' ? item : encode(item, byRegister);

@@ -46,10 +46,10 @@ export interface FormOptions {
 
 /** Whether a register of a payload may be a live one of the application. */
 export function mayBorrow(
-  { id, file, isOfFirstLane, isNeverBorrowed }: VirtualRegister,
+  { id, file, isOfFirstLane, isNeverBorrowed, pointRegister }: VirtualRegister,
   { borrowsFirstLanes, borrowsScalars, borrowsMasks = false, home, spared }: Borrowing,
 ): boolean {
-  if (spared?.includes(id)) return false;
+  if (pointRegister !== undefined || spared?.includes(id)) return false;
   if (file === 'scalar') return isNeverBorrowed ? borrowsMasks : borrowsScalars;
   return file === 'vector' && (home !== undefined || (borrowsFirstLanes && isOfFirstLane === true));
 }

@@ -36,6 +36,8 @@ interface FunctionPoints {
   /** The one that was asked for last: points in a row mostly have the same. */
   last: CodeInFunction | undefined;
   readonly needs: KernelNeeds;
+  /** What is kept for whole kernels, once it was asked for. */
+  kept: readonly PhysicalRange[] | undefined;
   /** Code of hooks that reads nothing which is not kept. */
   readonly readsNothing: Set<PointHook['codes']>;
   /** The one whose needs were looked at last. */
@@ -47,8 +49,15 @@ interface CodeInFunction {
   readonly code: HookCode;
   readonly payloads: readonly Payload[];
   /** What it reads that is not kept for the whole kernel. */
-  reads: readonly PhysicalRange[] | undefined;
+  reads: Reads | undefined;
   allocator: Allocator | undefined;
+}
+
+/** Registers of the application that code reads. */
+interface Reads {
+  readonly ranges: readonly PhysicalRange[];
+  /** Which of those that points name. */
+  readonly named: readonly number[];
 }
 
 interface KernelNeeds {
@@ -101,14 +110,25 @@ export class PointPayloads {
         if (!isLiveIn(state.live.active, range)) reserved.set(registerNumber(range.file, range.first), range);
       }
     };
-    this.#insertions.forEach((address, side, { codes }) => {
+    this.#insertions.forEach((address, side, { codes, registers }) => {
       const step = this.#lifted.stepAt(address);
       if (!step) return;
       const points = this.#pointsOf(step);
       if (points.readsNothing.has(codes)) return;
       const read = codes.map((code) => this.#readsOf(points, code, step));
-      for (const ranges of read) keep(step, side, ranges);
-      if (read.every(({ length }) => length === 0)) points.readsNothing.add(codes);
+      for (const { ranges, named } of read) {
+        keep(step, side, ranges);
+        if (named.length > 0)
+          keep(
+            step,
+            side,
+            this.#notKept(
+              points,
+              named.map((index) => registers![index]!),
+            ),
+          );
+      }
+      if (read.every(({ ranges, named }) => ranges.length + named.length === 0)) points.readsNothing.add(codes);
     });
     for (const address of this.#insertions.replaced()) {
       const step = this.#lifted.stepAt(address);
@@ -118,8 +138,10 @@ export class PointPayloads {
   }
 
   /** One register each; what is kept for whole kernels is reserved as such. */
-  #notKept({ lifted }: FunctionPoints, ranges: readonly PhysicalRange[]): PhysicalRange[] {
-    const kept = this.plans.persistentOf(lifted)?.rangesIn(this.plans.kernelsOf(lifted)) ?? [];
+  #notKept(points: FunctionPoints, ranges: readonly PhysicalRange[]): PhysicalRange[] {
+    const { lifted } = points;
+    points.kept ??= this.plans.persistentOf(lifted)?.rangesIn(this.plans.kernelsOf(lifted)) ?? [];
+    const { kept } = points;
     return ranges
       .flatMap(({ file, first, dwords }) =>
         Array.from({ length: dwords }, (_, i): PhysicalRange => ({ file, first: first + i, dwords: 1 })),
@@ -128,7 +150,7 @@ export class PointPayloads {
   }
 
   /** Registers with a number of their own that the payloads of a hook read and do not put back. */
-  #readsOf(points: FunctionPoints, code: HookCode, step: AmdgpuStep): readonly PhysicalRange[] {
+  #readsOf(points: FunctionPoints, code: HookCode, step: AmdgpuStep): Reads {
     const own = this.#codeIn(points, code, step);
     if (!own.reads) {
       const read = own.payloads.flatMap(({ items, changes }) => {
@@ -138,7 +160,15 @@ export class PointPayloads {
           .flatMap((item) => (item.kind === 'instruction' ? payloadEffects(item).readsPhysical : []))
           .filter((range) => !(range.file === 'scalar' && range.first >= SGPR_VCC_LO) && !isChanged(range));
       });
-      own.reads = this.#notKept(points, read);
+      const named = own.payloads.flatMap(({ items }) =>
+        items.flatMap((item) =>
+          item.kind === 'instruction' ? [...item.registers.values()].map(({ register }) => register.pointRegister) : [],
+        ),
+      );
+      own.reads = {
+        ranges: this.#notKept(points, read),
+        named: [...new Set(named.filter((index) => index !== undefined))],
+      };
     }
     return own.reads;
   }
@@ -289,7 +319,7 @@ export class PointPayloads {
     for (let i = 0; i < codes.length && allocation.kind === 'refusal'; i++) {
       own = this.#codeIn(points, codes[i]!, step);
       own.allocator ??= this.#allocatorOf(own.payloads, this.plans.planOf(points.lifted));
-      allocation = own.allocator.allocate(state);
+      allocation = own.allocator.allocate(state, hook.registers);
     }
     if (allocation.kind === 'refusal') {
       this.cramped.add(points.lifted);
@@ -347,6 +377,7 @@ export class PointPayloads {
         codes: new Map(),
         last: undefined,
         needs: { scalar: 0, vector: 0, accumulator: 0 },
+        kept: undefined,
         readsNothing: new Set(),
         allocation: undefined,
       };

@@ -3,7 +3,7 @@ import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { compileHook } from '../dsl/compile-hook.ts';
 import type { VariablePlace } from '../dsl/global-memory.ts';
 import type { HookBuilder } from '../dsl/hook.ts';
-import type { Payload } from '../machine/machine-code.ts';
+import type { Payload, PhysicalRange } from '../machine/machine-code.ts';
 
 /**
  * Makes payloads that do the same, the cheapest first. It is asked once for all points where the variables of
@@ -27,6 +27,8 @@ export interface PointHook {
   readonly codes: readonly HookCode[];
   /** In what points with the same code differ: the numbers that it names as `pointLiteral`. */
   readonly literals: readonly number[];
+  /** Registers of the application, one dword each, that its code names as `pointScalar` and `pointVector`. */
+  readonly registers?: readonly PhysicalRange[];
   /** The symbol that literals of its code name which name none: another thing in which points differ. */
   readonly symbol?: string;
   /** Whether results are wrong, and not only smaller, where the point is refused. */

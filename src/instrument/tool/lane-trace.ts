@@ -92,18 +92,19 @@ function writeRecords(
 const FIRST_OWN_LITERAL = 1;
 
 /**
- * With the trace that `code` was made for, the file says `what` the records of the point hold. `literals`:
- * the point's own, from the second on.
+ * With the trace that `code` was made for, the file says `what` the records of the point hold. The last
+ * argument is what its code names, literals from the second on.
  */
 export const tracePoint = (
   code: HookCode,
   point: number,
   trace?: Trace,
   what = 'values',
-  literals: readonly number[] = [],
+  { literals = [], registers = [] }: Partial<Pick<PointHook, 'literals' | 'registers'>> = {},
 ): PointHook => ({
   codes: [code],
   literals: [point % MAX_POINTS, ...literals],
+  registers,
   ...(trace && { meaning: { symbol: trace.variable.symbol, index: point % MAX_POINTS, amount: what } }),
 });
 
@@ -172,7 +173,7 @@ export interface TracedAccesses {
 }
 
 /** As `accessesOfLanes` says. */
-export const laneAccesses = ({ step }: ToolInstruction): readonly CodeAccess[] => accessesOfLanes(step.instruction);
+export const laneAccesses = ({ step }: ToolInstruction): readonly CodeAccess[] => accessesOfLanes(step);
 
 /** Traces the addresses of all accesses that `isWanted`, before the instruction. */
 export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: CodeAccess) => boolean): TracedAccesses {
@@ -188,7 +189,7 @@ export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: C
       const hook = codes.get(place) ?? traceCode(trace, (b) => tracedAddress(b, access));
       codes.set(place, hook);
       const what = `address of a ${access.kind}`;
-      code.before(instruction, tracePoint(hook, points.length, trace, what, access.literals));
+      code.before(instruction, tracePoint(hook, points.length, trace, what, access));
       points.push({ instruction, access });
     }
   }
