@@ -8,7 +8,6 @@ import type { CodeObject } from '../codeobject/code-object.ts';
 import { R_AMDGPU } from '../codeobject/relocation-types.ts';
 import { PF_W, PF_X, PT_GNU_RELRO, PT_LOAD } from '../elf/constants.ts';
 import type { ElfFile } from '../elf/elf.ts';
-import type { ElfSegment } from '../elf/header.ts';
 import type { ElfRelocation } from '../elf/relocations.ts';
 import { isDefined } from '../elf/symbols.ts';
 
@@ -31,7 +30,10 @@ const holds = (spans: readonly AddressSpan[], address: number): boolean =>
 export class CodeImage {
   /** From address 0 on, before any relocation; what no segment has is 0. */
   readonly bytes: Uint8Array;
-  /** The executable segments, by address. */
+  /**
+   * What the file has of executable segments, by address. The zeros behind that, which decode as
+   * instructions, may be as long as a header says, and nobody has code there.
+   */
   readonly codeRanges: readonly AddressSpan[];
   /** By address. */
   readonly pointers: readonly RelocatedPointer[];
@@ -59,12 +61,12 @@ export class CodeImage {
     for (const segment of segments) this.bytes.set(elf.segmentBytes(segment), Number(segment.virtualAddress));
     this.#view = new DataView(this.bytes.buffer);
     this.codeRanges = segments
-      .filter(({ flags, memorySizeBytes }) => (flags & PF_X) !== 0 && memorySizeBytes > 0)
-      .map(spanOf)
+      .filter(({ flags, fileSizeBytes }) => (flags & PF_X) !== 0 && fileSizeBytes > 0)
+      .map(({ virtualAddress, fileSizeBytes }) => spanOf(virtualAddress, fileSizeBytes))
       .sort((a, b) => a.start - b.start);
     this.#constantRanges = elf.segments
       .filter(({ type, flags }) => type === PT_GNU_RELRO || (type === PT_LOAD && (flags & PF_W) === 0))
-      .map(spanOf);
+      .map(({ virtualAddress, memorySizeBytes }) => spanOf(virtualAddress, memorySizeBytes));
     this.pointers = elf.dynamicRelocations
       .flatMap((relocation) => pointerOf(relocation) ?? [])
       .sort((a, b) => a.address - b.address);
@@ -118,9 +120,9 @@ export class CodeImage {
   }
 }
 
-const spanOf = ({ virtualAddress, memorySizeBytes }: ElfSegment): AddressSpan => ({
-  start: Number(virtualAddress),
-  end: Number(virtualAddress) + memorySizeBytes,
+const spanOf = (start: bigint, sizeBytes: number): AddressSpan => ({
+  start: Number(start),
+  end: Number(start) + sizeBytes,
 });
 
 /** Undefined for relocations that make no pointer of 64 bits; what these write is not known. */

@@ -3,8 +3,17 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CODE_OBJECT_FILES, errorCodeOf, mutationsOf, readTestFile } from '../../test/data/codeobjects/load.ts';
 import { parseCodeObject } from '../codeobject/code-object.ts';
+import { PF_X } from '../elf/constants.ts';
 import { registerNumber } from '../flow/steps.ts';
-import { functionNamed, functionText, kernelText, liftText, sitesText, textsOf } from './lift-text.test-support.ts';
+import {
+  codeObjectOf,
+  functionNamed,
+  functionText,
+  kernelText,
+  liftText,
+  sitesText,
+  textsOf,
+} from './lift-text.test-support.ts';
 import { liftCodeObject } from './lifted-code.ts';
 
 const addressOf = (pair: string, symbol: string): string => {
@@ -365,6 +374,16 @@ test('registers that M0 chooses while indexing is on may be any; changes of othe
   assert.equal(live(other), false);
   assert.equal(live(`${other}\n s_setreg_b32 hwreg(HW_REG_MODE), s2`), true);
   assert.equal(live(`s_setreg_b32 hwreg(HW_REG_MODE), s2\n ${other}`), true);
+});
+
+test('the zeros behind the bytes of executable segments are no code', () => {
+  const { bytes, segments } = codeObjectOf(kernelText('k', 's_nop 1')).elf;
+  const larger = bytes.slice();
+  const index = segments.findIndex(({ flags }) => (flags & PF_X) !== 0);
+  const [programHeadersAt, headerBytes, memorySizeAt] = [64, 56, 40];
+  new DataView(larger.buffer).setBigUint64(programHeadersAt + index * headerBytes + memorySizeAt, 2n ** 24n, true);
+  const code = liftCodeObject(parseCodeObject(larger, 'larger.co'));
+  assert.deepEqual(textsOf(functionNamed(code, 'k')), [['s_nop 1']]);
 });
 
 test('damaged code objects end in clear errors', () => {

@@ -27,7 +27,7 @@ export interface LiftedCode {
   readonly codeObject: CodeObject;
   /** The segments at their addresses, before any relocation. */
   readonly image: Uint8Array;
-  /** The executable segments, by address. */
+  /** What the file has of executable segments, by address. */
   readonly codeRanges: readonly AddressSpan[];
   /** By the addresses of their entries. */
   readonly functions: readonly LiftedFunction[];
