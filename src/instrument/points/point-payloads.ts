@@ -117,16 +117,8 @@ export class PointPayloads {
       if (points.readsNothing.has(codes)) return;
       const read = codes.map((code) => this.#readsOf(points, code, step));
       for (const { ranges, named } of read) {
-        keep(step, side, ranges);
-        if (named.length > 0)
-          keep(
-            step,
-            side,
-            this.#notKept(
-              points,
-              named.map((index) => registers![index]!),
-            ),
-          );
+        const ofPoint = named.map((index) => registers![index]!);
+        keep(step, side, ranges.concat(this.#notKept(points, ofPoint)));
       }
       if (read.every(({ ranges, named }) => ranges.length + named.length === 0)) points.readsNothing.add(codes);
     });
