@@ -70,6 +70,12 @@ const INDEXED = `
   v_addc_co_u32 v11, vcc, v12, v11, vcc
   global_load_dword v2, v[10:11], off
   v_add_u32 v1, s12, v1`;
+/** By an index, extended with its sign, behind a base whose high word is v12. */
+const extendedLoad = (low: string): string => `
+  v_ashrrev_i32 v9, 31, v1
+  v_add_co_u32 v10, vcc, ${low}, v1
+  v_addc_co_u32 v11, vcc, v12, v9, vcc
+  global_load_dword v2, v[10:11], off`;
 const STRIDED = 'v_mul_u32_u24 v1, 12, v4';
 const TWO_ROWS = `
   v_and_b32 v1, 15, v4
@@ -313,10 +319,7 @@ const FAULTS: Readonly<Record<string, Program & { readonly lane: number; readonl
       v_mov_b32 v12, s9
       v_add_u32 v1, 0x7ffffc00, v1
       s_mov_b32 s12, 4`,
-    body: `v_ashrrev_i32 v9, 31, v1
-      v_add_co_u32 v10, vcc, s8, v1
-      v_addc_co_u32 v11, vcc, v12, v9, vcc
-      global_load_dword v2, v[10:11], off
+    body: `${extendedLoad('s8')}
       v_add_u32 v1, s12, v1`,
     times: 200,
     lane: 63,
@@ -330,10 +333,7 @@ const FAULTS: Readonly<Record<string, Program & { readonly lane: number; readonl
       v_mov_b32 v13, s18
       v_subrev_u32 v1, 0x400, v1
       s_mov_b32 s12, 4`,
-    body: `v_ashrrev_i32 v9, 31, v1
-      v_add_co_u32 v10, vcc, s14, v1
-      v_addc_co_u32 v11, vcc, v12, v9, vcc
-      global_load_dword v2, v[10:11], off
+    body: `${extendedLoad('s14')}
       v_add_co_u32 v10, vcc, s14, v1
       v_addc_co_u32 v11, vcc, 0, v13, vcc
       global_load_dword v3, v[10:11], off
