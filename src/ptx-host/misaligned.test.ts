@@ -69,6 +69,11 @@ test('addresses of all lanes that are misaligned alike, or too near to each othe
   for (const device of Object.values(WAYS)) {
     const all = `add.u64 %rd9, %rd9, 2; ld.global.u32 %r5, [%rd9];`;
     await assert.rejects(runOn(device, request(kernelText(body(all, THREADS, 0, 4), DECLARATIONS))), /misaligned read/);
+    const stored = `${all} st.global.u32 [%rd9], %r5;`;
+    await assert.rejects(
+      runOn(device, request(kernelText(body(stored, THREADS, 0, 4), DECLARATIONS))),
+      /misaligned read/,
+    );
     const near = 'ld.global.u64 %rd5, [%rd9];';
     await assert.rejects(
       runOn(device, request(kernelText(body(near, THREADS, 0, 4), DECLARATIONS))),

@@ -8,6 +8,7 @@ import { ChunkBody } from '../../src/emulator/jit/regions/chunk-body.ts';
 import { ChunkLoop } from '../../src/emulator/jit/regions/chunk-loop.ts';
 import { LinearAccesses } from '../../src/emulator/jit/regions/linear-accesses.ts';
 import { RegionLowering } from '../../src/emulator/jit/regions/region-lowering.ts';
+import { WholeWaveAccesses } from '../../src/emulator/jit/regions/whole-wave-accesses.ts';
 import { loopText, regionText } from './node-text.ts';
 import { placeName } from './place-names.ts';
 import { Listing } from './wasm-listing.ts';
@@ -52,6 +53,7 @@ export function traceCompiler(waveSize: 32 | 64, body: () => void): Compiled[] {
       listing!.showingOnce(linear, '16 lanes whose addresses are at equal distances', emit);
       isBehindLinear = true;
     }),
+    around(WholeWaveAccesses.prototype, 'emit', (_, emit) => listing!.leavingOut('whether lanes are in rows', emit)),
     around(ChunkBody.prototype, 'emitFast', (chunk, emit, _place, _slow, mask) => {
       if (mask) emit();
       else listing!.showingOnce(chunk, isBehindLinear ? 'a chunk of these' : 'a chunk', emit);

@@ -16,6 +16,7 @@ const test = (file: string): string[] => ['--test', '--test-isolation=none', fil
 const memorySafety = [...test('test/memory-safety.test.ts'), '--test-name-pattern=gfx90a'];
 const freedMemory = test('test/freed-memory.test.ts');
 const gpuAddresses = test('test/gpu-addresses.test.ts');
+const wholeWave = test('src/emulator/whole-wave.test.ts');
 const sideBySide = [...test('test/side-by-side-loops.test.ts'), '--test-name-pattern=leave|ends|twelve|their own'];
 const instructions = ['test/fuzz/instructions.ts', '--seconds=55', '--findings=1'];
 
@@ -224,6 +225,97 @@ export const SABOTAGES: readonly Sabotage[] = [
     from: "else push(f, or(isUnaligned, geU(address, hoisted.permittedCount('private', max))));",
     to: 'else push(f, isUnaligned);',
     noticedBy: memorySafety,
+  },
+  {
+    name: 'whole waves: what another lane stores',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'push(f, and(ltU(own.start, other.end), ltU(other.start, own.end)));',
+    to: 'push(f, and(own.start, 0));',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: what rows store',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'const isNear = or(ltU(stride!, max - min), ltU(second, row));',
+    to: 'const isNear = ltU(stride!, max - min);',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: what lanes of a row store',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'const isNear = or(ltU(stride!, max - min), ltU(second, row));',
+    to: 'const isNear = ltU(second, row);',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: rows that are elsewhere',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'if (chunk + 1 !== chunks && chunk + 1 !== rows?.chunks) continue;',
+    to: 'if (chunk + 1 !== (rows?.chunks ?? chunks)) continue;',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: lanes that are off',
+    file: 'src/emulator/jit/regions/region-lowering.ts',
+    from: 'f.brIf(otherwise);\n  }',
+    to: 'f.drop();\n  }',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: window of a base and an index',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'push(f, gtU64(inWindow, 0xffffffffn));\n      f.brIf(no);',
+    to: '',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: end of an allocation',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'or(ltU(end, start), gtU(used, and(extent, -GRANULE_SIZE_BYTES)))',
+    to: 'ltU(end, start)',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: permission',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'push(f, or(isBeyond, eqz(and(extent, writes ? MAY_WRITE : MAY_READ))));',
+    to: 'push(f, isBeyond);',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: end of LDS',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'push(f, or(gtU(row, MAX_LDS_BYTES), gtU(sum(row, reach, max), size)));',
+    to: 'push(f, gtU(row, MAX_LDS_BYTES));',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: how far rows are apart',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'return gtU(anyBit(steps), 2 ** (MAX_DISTANCE_LOG2 - shift) - 1);',
+    to: 'return and(steps[0], 0);',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: an index that wraps',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: ', isIndexFar(first, isSigned)));',
+    to: ', 0));',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: alignment',
+    file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
+    from: 'push(f, and(or(sum(first, misalignmentBytes), steps), alignmentBytes - 1));\n    f.brIf(no);',
+    to: '',
+    noticedBy: test('src/ptx-host/misaligned.test.ts'),
+  },
+  {
+    name: 'whole waves: stores come last',
+    file: 'src/emulator/jit/regions/chunk-loop.ts',
+    from: '...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)',
+    to: '...usually.lanes',
+    noticedBy: wholeWave,
   },
   {
     name: 'fast atomics: permission',

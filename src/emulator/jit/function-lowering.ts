@@ -31,6 +31,7 @@ import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
 import { type LoopWay, type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
 import { FixedPlace } from './regions/fixed-place.ts';
+import { mergeRegions } from './regions/merged-regions.ts';
 import type { Node } from './regions/node.ts';
 import type { Region } from './regions/region.ts';
 import { RegionBuilder } from './regions/region-builder.ts';
@@ -281,10 +282,15 @@ class FunctionLowering {
     const { spaces, literals } = this.#state;
     const newRegion = (): RegionBuilder => new RegionBuilder({ ...spaces, literals });
     let builder = newRegion();
+    const regions: Region[] = [];
     let condition: Local | undefined;
-    const close = (): void => {
-      if (!builder.empty) condition = this.#emitRegion(builder.finish());
+    const end = (): void => {
+      if (!builder.empty) regions.push(builder.finish());
       builder = newRegion();
+    };
+    const close = (): void => {
+      end();
+      if (regions.length > 0) condition = this.#emitRegions(regions.splice(0));
     };
     const { countsPcs } = this.#state.context;
     for (const [at, instruction] of instructions.entries()) {
@@ -297,7 +303,7 @@ class FunctionLowering {
       if (control === 'leave') break;
       if (standsAlone) this.#emitAlone(instruction);
       else if (!builder.tryAppend(instruction)) {
-        close();
+        end();
         builder.tryAppend(instruction);
       }
     }
@@ -315,6 +321,43 @@ class FunctionLowering {
     if (!traceRun) return;
     const pushRecord = () => this.#state.pushRecord(together[0]!.index);
     emitTracedRun(f, traceRun, pushRecord, { wave, waveSize: spaces.waveSize, count: together.length });
+  }
+
+  /** Regions that follow each other; the condition of the last one's branch, if it ends in one. */
+  #emitRegions(regions: readonly Region[]): Local | undefined {
+    const { spaces, literals } = this.#state;
+    let condition: Local | undefined;
+    for (let at = 0; at < regions.length; ) {
+      const merged = mergeRegions(regions.slice(at), this.#instructions, { ...spaces, literals });
+      const lowering = merged && new RegionLowering(this.#state, this.#withoutDead(merged.region));
+      const count = lowering?.mayBeWhole ? merged!.count : 1;
+      const own = regions.slice(at, at + count);
+      condition = lowering?.mayBeWhole ? this.#emitMerged(lowering, own) : this.#emitRegion(own[0]!);
+      at += count;
+    }
+    return condition;
+  }
+
+  /** Regions as one, for waves that suit it; for others one after the other. */
+  #emitMerged(merged: RegionLowering, regions: readonly Region[]): Local | undefined {
+    const { f } = this.#state;
+    const condition = f.local('i32');
+    const keep = (own: Local | undefined): void => {
+      if (!own) return;
+      f.get(own);
+      f.set(condition);
+      f.free(own);
+    };
+    f.block(undefined, (done) => {
+      f.block(undefined, (otherwise) => {
+        keep(merged.emit(otherwise));
+        f.br(done);
+      });
+      for (const region of regions) keep(this.#emitRegion(region));
+    });
+    if (regions.at(-1)!.branch) return condition;
+    f.free(condition);
+    return undefined;
   }
 
   #emitRegion(region: Region): Local | undefined {

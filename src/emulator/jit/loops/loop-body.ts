@@ -12,7 +12,7 @@ import { emitLoad } from '../../lowering/lane-memory.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut, laneAccessOf } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import { Hoisted } from '../regions/hoisted.ts';
-import type { EmittedValues } from '../regions/linear-accesses.ts';
+import type { EmittedValues } from '../regions/linear-access.ts';
 import { lanesBehind, type Node } from '../regions/node.ts';
 import { PermittedRanges } from '../regions/permitted-ranges.ts';
 import { ActiveSpread, activeBits } from './active-spread.ts';

@@ -35,7 +35,7 @@ import { AddressChecks, isIndexFar } from '../regions/address-checks.ts';
 import { followingSpread, loadFollowingPair, pushFollowing } from '../regions/following-lanes.ts';
 import type { Hoisted } from '../regions/hoisted.ts';
 import { loadLanes } from '../regions/lane-accesses.ts';
-import type { EmittedValues } from '../regions/linear-accesses.ts';
+import type { EmittedValues } from '../regions/linear-access.ts';
 import { type Node, nodesBehind } from '../regions/node.ts';
 import type { PermittedRanges } from '../regions/permitted-ranges.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';

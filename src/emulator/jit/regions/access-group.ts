@@ -3,7 +3,7 @@
  * them at once.
  */
 import type { MemorySpace } from '../../../ir/types.ts';
-import type { AddressParts, Node } from './node.ts';
+import { type AddressParts, lanesBehind, type Node } from './node.ts';
 
 /**
  * Accesses further apart than this are checked apart: first and last byte of such a range are not in two
@@ -158,3 +158,19 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
 /** Whether it is worth looking for a pattern: dwords next to each other; loads of one place. */
 export const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
   pattern === CONTIGUOUS ? anyDword : !writes;
+
+/** Addresses of more values than this are not looked at ahead of their chunk. */
+const MAX_AHEAD = 16;
+const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
+
+/**
+ * Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing
+ * that is loaded.
+ */
+export function isAheadOfChunk(group: AccessGroup): boolean {
+  const nodes = lanesBehind(addressNodes(group));
+  return (
+    nodes.length <= MAX_AHEAD &&
+    nodes.every(({ leaf }) => (leaf.kind === 'pure' ? leaf.op.startsWith('i') : AHEAD.has(leaf.kind)))
+  );
+}

@@ -6,21 +6,24 @@
  * and without a loop.
  */
 import { assert } from '../../../base/errors.ts';
+import { assign, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushNibbleMask } from '../../lowering/chunk-place.ts';
 import { captured } from '../../lowering/emitter.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess } from './access-group.ts';
+import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from './access-group.ts';
 import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
 import { Hoisted } from './hoisted.ts';
-import { type EmittedValues, LinearAccesses } from './linear-accesses.ts';
-import { lanesBehind, type Node, type NodeOf } from './node.ts';
+import type { EmittedValues } from './linear-access.ts';
+import { LinearAccesses } from './linear-accesses.ts';
+import type { Node, NodeOf } from './node.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
 import { SlowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import type { UsualValues } from './usual.ts';
+import { ROW_CHUNKS, WholeWaveAccesses } from './whole-wave-accesses.ts';
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
@@ -36,26 +39,11 @@ const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
   [40, 2],
   [Number.POSITIVE_INFINITY, 1],
 ];
+const unrolledChunks = ({ size }: ChunkBody): number => UNROLL.find(([most]) => size <= most)![1];
 /**
  * Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions.
  */
 const AHEAD_CHUNKS = 4;
-/** Addresses of more values than this are not looked at ahead of their chunk. */
-const MAX_AHEAD = 16;
-const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
-
-/**
- * Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing
- * that is loaded.
- */
-function isAheadOfChunk(group: AccessGroup): boolean {
-  const nodes = lanesBehind(addressNodes(group));
-  return (
-    nodes.length <= MAX_AHEAD &&
-    nodes.every(({ leaf }) => (leaf.kind === 'pure' ? leaf.op.startsWith('i') : AHEAD.has(leaf.kind)))
-  );
-}
-
 /** What the lanes of a region compute, and which masks are collected of it. */
 export interface RegionLanes {
   /** In order. */
@@ -95,23 +83,10 @@ export class ChunkLoop {
   }
 
   emit(): void {
-    const { f, wave } = this.#state;
-    const { lanes, usual, usualLanes } = this.#values;
-    const all = this.#bodyValues(lanes, (node) => node);
-    const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
+    const { f } = this.#state;
+    const { lanes, usualLanes } = this.#values;
     const isFast = haveFastAccess(usualLanes);
-    this.#prepare();
-    const splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
-    const environment: ChunkEnvironment = {
-      state: this.#state,
-      region: this.#region,
-      scalar: this.#scalar,
-      splat: (node) => splats.get(node)!,
-      gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
-    };
-    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
-    const hoisted = new Hoisted(f);
-    hoisted.emit(this.#state, new Set(groups.values()));
+    const { environment, all, usually, groups, hoisted, release } = this.#setUp(isFast);
     const ranges = new PermittedRanges(this.#state);
     ranges.emit(groups.values());
     const fastly = { hoisted, groups, ranges, linear: undefined };
@@ -122,10 +97,7 @@ export class ChunkLoop {
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
     const linear =
       ahead.size > 0 ? new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead) : undefined;
-    f.i32(0);
-    f.set(this.#chunk);
-    f.get(wave);
-    f.set(this.#pointer);
+    this.#goToFirst();
     if (!fast) this.#emitSlowLoop(slow);
     else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitShort(fast, slow);
     else
@@ -136,8 +108,82 @@ export class ChunkLoop {
       );
     fast?.release();
     linear?.release();
-    hoisted.release();
-    f.free(this.#chunk, this.#pointer, ...new Set([...splats.values()].flat()));
+    release();
+    f.free(this.#chunk, this.#pointer);
+  }
+
+  /**
+   * Of merged regions, for waves of which all lanes are active. Goes to `otherwise`, with nothing changed,
+   * where accesses are not as `WholeWaveAccesses` wants them.
+   */
+  emitWhole(otherwise: BlockLabel): void {
+    const { f } = this.#state;
+    const { environment, all, usually, groups, hoisted, release } = this.#setUp(true);
+    const accessed = { state: this.#state, hoisted, scalar: this.#scalar };
+    const linear = new LinearAccesses(accessed, new Set(groups.values()));
+    const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear };
+    // Where a chunk gives up, it has stored nothing.
+    const isStore = ({ leaf }: Node): boolean => leaf.kind === 'store';
+    const lanes = [...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)];
+    const body = new ChunkBody(environment, { ...usually, lanes }, fastly);
+    const slow = this.#slowBody(environment, all, true);
+    const wave = new WholeWaveAccesses(accessed, linear, groups.values());
+    this.#goToFirst();
+    wave.emit(this.#valuesAhead(body, linear), otherwise);
+    const end = f.local('i32');
+    f.loop(undefined, (again) => {
+      assign(f, end, sum(this.#chunk, ROW_CHUNKS * 4));
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          wave.beginRow();
+          this.#emitChunks(body, unrolledChunks(body), ROW_CHUNKS, end, giveUp);
+          f.br(done);
+        });
+        this.#emitSlowLoop(slow, end);
+      });
+      this.#pushIsBeforeEnd();
+      f.brIf(again);
+    });
+    wave.release();
+    linear.release();
+    release();
+    f.free(end, this.#chunk, this.#pointer);
+  }
+
+  /** What bodies use, and what they are to compute: all there is, and what is usual. */
+  #setUp(isFast: boolean) {
+    const { lanes, usual, usualLanes } = this.#values;
+    const all = this.#bodyValues(lanes, (node) => node);
+    const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
+    this.#prepare();
+    const splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
+    const environment: ChunkEnvironment = {
+      state: this.#state,
+      region: this.#region,
+      scalar: this.#scalar,
+      splat: (node) => splats.get(node)!,
+      gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
+    };
+    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
+    const hoisted = new Hoisted(this.#state.f);
+    hoisted.emit(this.#state, new Set(groups.values()));
+    const release = (): void => {
+      hoisted.release();
+      this.#state.f.free(...new Set([...splats.values()].flat()));
+    };
+    return { environment, all, usually, groups, hoisted, release };
+  }
+
+  #goToFirst(): void {
+    const { f, wave } = this.#state;
+    assign(f, this.#chunk, 0);
+    assign(f, this.#pointer, wave);
+  }
+
+  /** What `linear` asks of the chunks from the one at hand on. */
+  #valuesAhead(body: ChunkBody, linear: LinearAccesses) {
+    const place = { chunk: this.#chunk, pointer: this.#pointer };
+    return (i: number): EmittedValues => body.evaluate({ ...place, offset: i * 4 }, linear.nodes);
   }
 
   #bodyValues(lanes: readonly Node[], of: (node: Node) => Node): BodyValues {
@@ -214,8 +260,7 @@ export class ChunkLoop {
   /** A loop over groups of chunks that are fully active, or else go one by one. */
   #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody): void {
     const { f } = this.#state;
-    const unrolled = (body: ChunkBody): number => UNROLL.find(([size]) => body.size <= size)![1];
-    const chunks = linear ? AHEAD_CHUNKS : unrolled(fast);
+    const chunks = linear ? AHEAD_CHUNKS : unrolledChunks(fast);
     const lanes = chunks * 4;
     const bits = f.local('i32');
     const end = f.local('i32');
@@ -231,13 +276,10 @@ export class ChunkLoop {
           f.i32(2 ** lanes - 1);
           f.op('i32.ne');
           f.brIf(giveUp);
-          const each = (body: ChunkBody): void => this.#emitChunks(body, unrolled(body), chunks, end, giveUp);
+          const each = (body: ChunkBody): void => this.#emitChunks(body, unrolledChunks(body), chunks, end, giveUp);
           if (linear) {
             f.block(undefined, (no) => {
-              const place = { chunk: this.#chunk, pointer: this.#pointer };
-              const at = (i: number): EmittedValues =>
-                linear.body.evaluate({ ...place, offset: i * 4 }, linear.accesses.nodes);
-              linear.accesses.emit(chunks, this.#chunk, at, no);
+              linear.accesses.emit(chunks, this.#chunk, this.#valuesAhead(linear.body, linear.accesses), no);
               each(linear.body);
               f.br(done);
             });

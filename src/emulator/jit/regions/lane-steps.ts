@@ -54,6 +54,11 @@ export function termsOf(roots: readonly Node[]): readonly Node[] {
 export interface LaneStep {
   readonly first: Local;
   readonly step: Local;
+  /**
+   * Where lanes are in rows: what the first lane of the second row has more, and where there are four, that
+   * of the third; the fourth has both.
+   */
+  readonly pitches: readonly Local[];
 }
 
 /** What a term is expected to be in the lanes of a chunk. */
@@ -61,49 +66,85 @@ interface Expected {
   readonly lanes: Local;
   /** From chunk to chunk. */
   readonly step: Local;
+  /** In the first chunk of the first or third row; as the step has them. */
+  readonly row: Local | undefined;
+  readonly pitches: readonly Local[];
+}
+
+/** Two or four rows of lanes that have steps of their own. */
+export interface LaneRows {
+  readonly chunks: number;
+  readonly count: number;
 }
 
 export class LaneSteps {
   readonly #f: FunctionBuilder;
   readonly #hoisted: Hoisted;
   readonly #scalar: (node: Node) => Local;
+  readonly #rows: LaneRows | undefined;
   readonly #steps = new Map<Node, LaneStep>();
   readonly #expected = new Map<Node, Expected>();
   readonly #held = new Set<Local>();
 
-  constructor(f: FunctionBuilder, hoisted: Hoisted, scalar: (node: Node) => Local) {
+  constructor(f: FunctionBuilder, hoisted: Hoisted, scalar: (node: Node) => Local, rows?: LaneRows) {
     this.#f = f;
     this.#hoisted = hoisted;
     this.#scalar = scalar;
+    this.#rows = rows;
   }
 
   /**
    * Emits what `term` is in the lanes of a chunk if it grows by one step; chunks come in order, from 0 on,
-   * whose first two lanes say what to expect.
+   * whose first two lanes say what to expect, and the first one of the second row.
    */
   expected(term: Node, chunk: number, lanes: Local): Local {
-    const f = this.#f;
     const known = this.#expected.get(term);
-    if (known) {
-      assert(chunk > 0, 'chunks come in order');
+    if (!known) return this.#begin(term, lanes);
+    assert(chunk > 0, 'chunks come in order');
+    const f = this.#f;
+    const { row, pitches } = known;
+    if (!this.#rows || !row || chunk % this.#rows.chunks !== 0) {
       assign(f, known.lanes, operation('i32x4.add', known.lanes, known.step));
       return known.lanes;
     }
+    const number = chunk / this.#rows.chunks;
+    const isOdd = number % 2 === 1;
+    const [pitch, own] = [pitches[isOdd ? 0 : 1]!, this.#steps.get(term)!.pitches[isOdd ? 0 : 1]!];
+    if (number < 3) {
+      assign(f, own, sub(laneOf(lanes, 0), this.#steps.get(term)!.first));
+      assign(f, pitch, operation('i32x4.splat', own));
+    }
+    assign(f, known.lanes, operation('i32x4.add', row, pitch));
+    if (!isOdd) assign(f, row, known.lanes);
+    return known.lanes;
+  }
+
+  #begin(term: Node, lanes: Local): Local {
+    const f = this.#f;
     const first = this.#made(laneOf(lanes, 0));
     const step = this.#made(sub(laneOf(lanes, 1), first));
-    this.#steps.set(term, { first, step });
-    const expected = { lanes: f.local('v128'), step: f.local('v128') };
+    const pitches = this.#pitches.map(() => this.#made(0));
+    this.#steps.set(term, { first, step, pitches });
+    const vector = (): Local => f.local('v128');
+    const expected: Expected = {
+      lanes: vector(),
+      step: vector(),
+      row: this.#rows && vector(),
+      pitches: pitches.map(vector),
+    };
     this.#expected.set(term, expected);
     assign(f, expected.step, operation('i32x4.splat', step));
     const grown = operation('i32x4.mul', expected.step, this.#hoisted.lanes);
     assign(f, expected.lanes, operation('i32x4.add', operation('i32x4.splat', first), grown));
     assign(f, expected.step, operation('i32x4.shl', expected.step, 2));
+    if (expected.row) assign(f, expected.row, expected.lanes);
     return expected.lanes;
   }
 
   /** Ends the comparison. */
   close(): void {
-    for (const { lanes, step } of this.#expected.values()) this.#f.free(lanes, step);
+    for (const { lanes, step, row, pitches } of this.#expected.values())
+      this.#f.free(lanes, step, ...(row ? [row] : []), ...pitches);
     this.#expected.clear();
   }
 
@@ -125,27 +166,28 @@ export class LaneSteps {
   #computed({ leaf, args }: Node): LaneStep {
     assert(leaf.kind === 'pure', 'a sum or product');
     const [a, b] = args as [Node, Node];
-    const first = (node: Node): Term => (node.lane ? this.of(node).first : this.#scalar(node));
-    const step = (node: Node): Term => (node.lane ? this.of(node).step : 0);
-    const both = (combined: (a: Term, b: Term) => Push): LaneStep => ({
-      first: this.#made(combined(first(a), first(b))),
-      step: this.#made(combined(step(a), step(b))),
+    const each = (made: (part: (node: Node) => Term) => Push): LaneStep => ({
+      first: this.#made(made((node) => (node.lane ? this.of(node).first : this.#scalar(node)))),
+      step: this.#made(made((node) => (node.lane ? this.of(node).step : 0))),
+      pitches: this.#pitches.map((i) => this.#made(made((node) => (node.lane ? this.of(node).pitches[i]! : 0)))),
     });
     switch (leaf.op) {
       case 'i32.add':
-        return both(sum);
+        return each((part) => sum(part(a), part(b)));
       case 'i32.sub':
-        return both(sub);
-      case 'i32.shl': {
-        const amount = this.#scalar(b);
-        return { first: this.#made(shl(first(a), amount)), step: this.#made(shl(step(a), amount)) };
-      }
+        return each((part) => sub(part(a), part(b)));
+      case 'i32.shl':
+        return each((part) => shl(part(a), this.#scalar(b)));
       default: {
         const [lanes, factor] = a.lane ? [a, this.#scalar(b)] : [b, this.#scalar(a)];
-        const times = (value: Term): Push => operation('i32.mul', value, factor);
-        return { first: this.#made(times(first(lanes))), step: this.#made(times(step(lanes))) };
+        return each((part) => operation('i32.mul', part(lanes), factor));
       }
     }
+  }
+
+  /** Their numbers. */
+  get #pitches(): readonly number[] {
+    return this.#rows ? [0, 1].slice(0, Math.log2(this.#rows.count)) : [];
   }
 
   #made(value: Term): Local {

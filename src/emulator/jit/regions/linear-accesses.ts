@@ -28,17 +28,15 @@ import {
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
-import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
-import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
 import { followingSpread, isFollowing, loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
-import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
-import { LaneSteps, termsOf } from './lane-steps.ts';
+import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
+import type { EmittedValues, FollowingIndex, LinearAccess, LinearEnvironment } from './linear-access.ts';
 import type { IndexedAddress, Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
@@ -52,38 +50,6 @@ const MAX_STRIDE_BYTES = 128;
 /** Sizes of accesses that are one or two vectors where the lanes follow each other. */
 const VECTOR_UNITS = new Set([1, 2, 4, 8]);
 
-/**
- * What is known of a group of accesses in the chunks that follow: its lanes' addresses are at equal
- * distances, in private memory the same.
- */
-interface LinearAccess {
-  /** Linear address of the next chunk's first lane, without the accesses' offsets. */
-  readonly address: Local;
-  /** Bytes from lane to lane; undefined in private memory. */
-  readonly stride: Local | undefined;
-  /** Absent where the accesses are never made of vectors. */
-  readonly vector: VectorAccess | undefined;
-  readonly following: FollowingIndex | undefined;
-}
-
-/** An address that is a base and an index which grows by `unit` or not at all from lane to lane. */
-interface FollowingIndex {
-  readonly indexed: IndexedAddress;
-  readonly unit: number;
-  /** Address of the base less that of the window, 64 bits. */
-  readonly base: Local;
-}
-
-interface VectorAccess {
-  /**
-   * Whether the lanes' values follow each other, or, of a load, are all the same; undefined where nothing
-   * else is looked for.
-   */
-  readonly isVector: Local | undefined;
-  /** Bytes of each lane's value in that of four lanes that follow each other. */
-  readonly swizzle: Local;
-}
-
 /** Addresses that turned out to be linear, while their range is checked. */
 interface LinearOpening {
   readonly steps: LaneSteps;
@@ -94,18 +60,6 @@ interface LinearOpening {
   readonly looked: Set<string>;
   /** Where it goes that is not permitted. */
   readonly no: BlockLabel;
-}
-
-export interface LinearEnvironment {
-  readonly state: FunctionState;
-  readonly hoisted: Hoisted;
-  scalar(node: Node): Local;
-}
-
-/** Values that were emitted; `release` frees them. */
-export interface EmittedValues {
-  argument(node: Node): LaneArgument;
-  release(): void;
 }
 
 /** A word of its own that says where a group's addresses lead. */
@@ -149,7 +103,7 @@ export class LinearAccesses {
     for (const group of this.#accesses.keys()) {
       roots.push(group.parts.indexed?.index ?? group.parts.low);
       const high = highWordOf(group);
-      if (high && this.#looksAtHigh(group)) highWords.add(high);
+      if (high && this.looksAtHigh(group)) highWords.add(high);
     }
     this.#terms = termsOf(roots);
     this.#highWords = highWords;
@@ -158,6 +112,11 @@ export class LinearAccesses {
 
   has(group: AccessGroup): boolean {
     return this.#accesses.has(group);
+  }
+
+  /** What `emit` sets of a group. */
+  of(group: AccessGroup): LinearAccess {
+    return this.#accesses.get(group)!;
   }
 
   release(): void {
@@ -170,7 +129,7 @@ export class LinearAccesses {
   /** Emits the base of the group's addresses, which all chunks use. */
   #followingIndex(group: AccessGroup): FollowingIndex | undefined {
     const { indexed } = group.parts;
-    if (!indexed || group.space === 'lds' || !this.#looksAtHigh(group)) return undefined;
+    if (!indexed || group.space === 'lds' || !this.looksAtHigh(group)) return undefined;
     const unit = group.unitBytes / 2 ** indexed.shift;
     if (!Number.isInteger(unit)) return undefined;
     const { state, scalar } = this.#environment;
@@ -206,9 +165,21 @@ export class LinearAccesses {
    * Where not all are linear, goes to `no`.
    */
   emit(chunks: number, firstLane: Local, at: (chunk: number) => EmittedValues, no: BlockLabel): void {
+    const steps = this.look(chunks, at, no);
+    const looked = new Set<string>();
+    for (const [group, access] of this.#accesses)
+      this.#open(group, access, { steps, lanes: chunks * 4, firstLane, looked, no });
+    steps.release();
+  }
+
+  /**
+   * Looks at the terms of `chunks` chunks; the result, which the caller releases, says of sums how they grow.
+   * `rows`: where rows have steps of their own.
+   */
+  look(chunks: number, at: (chunk: number) => EmittedValues, no: BlockLabel, rows?: LaneRows): LaneSteps {
     const { state, hoisted, scalar } = this.#environment;
     const { f } = state;
-    const steps = new LaneSteps(f, hoisted, scalar);
+    const steps = new LaneSteps(f, hoisted, scalar, rows);
     const unusual = f.local('v128');
     f.v128([0, 0, 0, 0]);
     f.set(unusual);
@@ -219,19 +190,18 @@ export class LinearAccesses {
       for (const term of this.#terms) compare(term, steps.expected(term, chunk, argument(term).lanes[0]!));
       for (const high of this.#highWords) compare(high, hoisted.window);
       release();
+      // Most that do not suit show it in their first row.
+      if (chunk + 1 !== chunks && chunk + 1 !== rows?.chunks) continue;
+      push(f, operation('v128.any_true', unusual));
+      f.brIf(no);
     }
-    push(f, operation('v128.any_true', unusual));
-    f.brIf(no);
     steps.close();
     f.free(unusual);
-    const looked = new Set<string>();
-    for (const [group, access] of this.#accesses)
-      this.#open(group, access, { steps, lanes: chunks * 4, firstLane, looked, no });
-    steps.release();
+    return steps;
   }
 
   /** The high word of a flat address also says in which space it is. */
-  #looksAtHigh({ space }: AccessGroup): boolean {
+  looksAtHigh({ space }: AccessGroup): boolean {
     return this.#environment.state.context.checksAccesses || space === 'flat';
   }
 
@@ -263,18 +233,18 @@ export class LinearAccesses {
     assign(f, span, operation('i32.mul', stride, lanes - 1));
     const anyStride = isShort ? undefined : stride;
     if (group.space === 'lds') this.#openLds(group, address, anyStride, span, no);
-    else if (this.#looksAtHigh(group)) {
+    else if (this.looksAtHigh(group)) {
       if (group.parts.indexed) this.#refuseOutOfReach(group.parts.indexed, opening);
       this.#openGlobal(group, { address, stride: anyStride, span }, lanes, no);
     }
     f.free(span);
-    if (vector) this.#openVector(group, vector, stride);
+    this.setVector(group);
   }
 
   /** The same where all that is to be known of the lanes is how their index grows. */
   #openIndexed(
     group: AccessGroup,
-    { address, stride, vector }: LinearAccess,
+    { address, stride }: LinearAccess,
     { indexed: { index, shift, isSigned }, unit, base }: FollowingIndex,
     { steps, lanes, looked, no }: LinearOpening,
   ): void {
@@ -300,7 +270,7 @@ export class LinearAccesses {
     assign(f, stride!, shl(step, shift));
     this.#refuseMisaligned(group, address, stride!, no);
     this.#refuseForbidden(group, address, operation('i32.mul', stride!, lanes - 1), no);
-    this.#openVector(group, vector!, stride!);
+    this.setVector(group);
   }
 
   /** Goes to `no` where a lane's address is no multiple of what an access asks for. */
@@ -328,12 +298,21 @@ export class LinearAccesses {
     f.brIf(no);
   }
 
-  /** Says which way vectors are made. */
-  #openVector(group: AccessGroup, { isVector, swizzle }: VectorAccess, stride: Local): void {
+  /** Whether lanes of a group must follow each other, or have the same address. */
+  needsFollowing(group: AccessGroup): boolean {
+    const { vector } = this.of(group);
+    return vector !== undefined && !vector.isVector;
+  }
+
+  /** Says which way vectors are made, as the stride of the group is. */
+  setVector(group: AccessGroup): void {
+    const { vector, stride } = this.of(group);
+    if (!vector) return;
+    const { isVector, swizzle } = vector;
     const { f } = this.#environment.state;
-    if (isVector) assign(f, isVector, isFollowing(stride, group.unitBytes, group));
+    if (isVector) assign(f, isVector, isFollowing(stride!, group.unitBytes, group));
     if (group.writes) return;
-    assign(f, swizzle, followingSpread(stride, group.unitBytes, isVector !== undefined));
+    assign(f, swizzle, followingSpread(stride!, group.unitBytes, isVector !== undefined));
   }
 
   #openLds({ max }: AccessGroup, address: Local, stride: Local | undefined, span: Local, no: BlockLabel): void {
@@ -410,7 +389,7 @@ export class LinearAccesses {
    */
   load(group: AccessGroup, dwords: readonly LoadedDword[]): Local[] {
     const { f, spaces } = this.#environment.state;
-    const access = this.#accesses.get(group)!;
+    const access = this.of(group);
     const { address, vector } = access;
     const results = dwords.map(() => f.local('v128'));
     const following = (): void => {
@@ -447,7 +426,7 @@ export class LinearAccesses {
   /** Sets the vectors of two dwords of a load, of which each lane's are read at once. */
   loadPair(node: Node, group: AccessGroup, index: number, pair: DwordPair): void {
     const { f } = this.#environment.state;
-    const access = this.#accesses.get(group)!;
+    const access = this.of(group);
     const { address, vector } = access;
     const at = node.address!.offset + index * 4;
     const following = (): void => loadFollowingPair(f, address, at, vector!.swizzle, pair);
@@ -461,7 +440,7 @@ export class LinearAccesses {
 
   store(node: Node, group: AccessGroup, data: readonly Local[]): void {
     const { f, spaces } = this.#environment.state;
-    const access = this.#accesses.get(group)!;
+    const access = this.of(group);
     const { address, vector } = access;
     const stored = { offset: node.address!.offset, data, sizeBytes: laneAccessOf(node)!.sizeBytes };
     const following = (): void => storeFollowing(f, address, stored);

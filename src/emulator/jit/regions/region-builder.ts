@@ -3,7 +3,7 @@
  * gives what running the instructions one after the other gives. What a region may hold:
  * - one EXEC for everything per lane; scalar instructions before that may change it;
  * - no lane value that needs what all lanes computed, but for masks, which stay in the lanes;
- * - loads, or one instruction that stores or updates memory;
+ * - loads, or one instruction that stores or updates memory; merged regions loads, and then stores;
  * - a load of the wave only before the lanes' first access, so that the first fault is found first;
  * - no read across lanes of a row that the region wrote before;
  * - of a row of which the wave writes single lanes, only such lanes, read and written;
@@ -16,7 +16,7 @@ import type { Value, ValueOf } from '../../../ir/types.ts';
 import { STATE_OFFSETS, TEMPORARY_ROW_COUNT } from '../../machine/layout.ts';
 import type { Decoded } from '../function/decoded.ts';
 import { constantOf } from './graph.ts';
-import { GraphBuilder, type NodeMakers } from './graph-builder.ts';
+import { GraphBuilder, type GraphOptions, type NodeMakers } from './graph-builder.ts';
 import type { Node } from './node.ts';
 import type { LaneWrite, Region } from './region.ts';
 
@@ -36,6 +36,7 @@ const OF_BITS: Readonly<Partial<Record<OpName, OpName>>> = {
 };
 
 export class RegionBuilder extends GraphBuilder {
+  readonly #isMerged: boolean;
   readonly #gathered = new Map<number, true>();
   /** Of masks, in lanes. */
   readonly #bits = new Map<Node, Node>();
@@ -75,6 +76,12 @@ export class RegionBuilder extends GraphBuilder {
       return undefined;
     },
   };
+
+  /** `isMerged`: for instructions of several regions, see merged-regions.ts. */
+  constructor(options: GraphOptions, isMerged = false) {
+    super(options);
+    this.#isMerged = isMerged;
+  }
 
   get empty(): boolean {
     return this.#count === 0;
@@ -263,7 +270,8 @@ export class RegionBuilder extends GraphBuilder {
     this.refuse(args.some(({ phase }) => phase === 'after'));
     const kind = leaf.kind === 'load' ? 'load' : 'other';
     if (lane) {
-      this.refuse(this.#accesses === 'other' || (kind === 'other' && this.#accesses !== 'none'));
+      const isMerged = this.#isMerged && leaf.kind === 'store';
+      this.refuse(!isMerged && (this.#accesses === 'other' || (kind === 'other' && this.#accesses !== 'none')));
       this.#pinExec();
       if (this.#ownAccesses !== 'other') this.#ownAccesses = kind;
     } else this.refuse(this.#accesses !== 'none' || this.#ownAccesses !== 'none');

@@ -3,14 +3,16 @@
  * registers.
  */
 import { assert } from '../../../base/errors.ts';
-import type { Local } from '../../../wasm/function.ts';
+import { ne64, push } from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess, usedBy } from './access-group.ts';
-import { ChunkLoop } from './chunk-loop.ts';
+import { ChunkLoop, type RegionLanes } from './chunk-loop.ts';
 import { isOp } from './graph.ts';
-import type { Node, NodeOf } from './node.ts';
+import { mayBeWhole } from './merged-regions.ts';
+import { type Node, type NodeOf, nodesBehind } from './node.ts';
 import type { LaneWrite, Region } from './region.ts';
 import { UniformValues } from './uniform-values.ts';
 import { UsualValues } from './usual.ts';
@@ -19,6 +21,7 @@ export class RegionLowering {
   readonly state: FunctionState;
   readonly region: Region;
   readonly #values: UniformValues;
+  #plan: RegionPlan | undefined;
 
   constructor(state: FunctionState, region: Region) {
     this.state = state;
@@ -26,25 +29,36 @@ export class RegionLowering {
     this.#values = new UniformValues(state);
   }
 
+  /** Whether the region can run as `ChunkLoop.emitWhole` has it. */
+  get mayBeWhole(): boolean {
+    const { gathered, laneWrites } = this.region;
+    return gathered.size === 0 && laneWrites.length === 0 && mayBeWhole(this.#planned.lanes);
+  }
+
+  get #planned(): RegionPlan {
+    this.#plan ??= planRegion(this.region);
+    return this.#plan;
+  }
+
   /**
    * Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees.
+   * `otherwise`: of merged regions, where waves go, unchanged, that cannot run it.
    */
-  emit(): Local | undefined {
+  emit(otherwise?: BlockLabel): Local | undefined {
     const region = this.region;
     const values = this.#values;
-    const own = neededNodes(region);
-    const lanes = own.filter(({ phase }) => phase === 'lanes');
-    const usual = new UsualValues(region.graph, lanes);
-    const ballots = own.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
-    const needed = new Set(usual.differs ? neededNodes(region, { usual, ballots }) : own);
+    const { needed, lanes } = this.#planned;
     if (region.fences) emitFence(this.state.f);
-    for (const node of needed) if (node.phase === 'before') values.emit(node);
-    if (lanes.length + ballots.length + region.rows.size > 0) {
+    const before = [...needed].filter(({ phase }) => phase === 'before');
+    const first = otherwise ? nodesBehind([region.exec!]) : new Set<Node>();
+    for (const node of before) if (first.has(node)) values.emit(node);
+    if (otherwise) this.#refuseUnlessFull(otherwise);
+    for (const node of before) if (!first.has(node)) values.emit(node);
+    if (lanes.lanes.length + lanes.ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
-      const usualLanes = usual.lanes.filter((node) => needed.has(node));
-      const lanesOf = { lanes, usual, usualLanes, ballots };
-      const loop = new ChunkLoop(this.state, region, lanesOf, (node) => values.local(node));
-      loop.emit();
+      const loop = new ChunkLoop(this.state, region, lanes, (node) => values.local(node));
+      if (otherwise) loop.emitWhole(otherwise);
+      else loop.emit();
       for (const [node, local] of loop.ballots) values.hold(node, local);
     }
     for (const node of needed) if (node.phase === 'after' && node.leaf.kind !== 'ballot') values.emit(node);
@@ -53,6 +67,13 @@ export class RegionLowering {
     const condition = region.branch && this.#copyOf(region.branch);
     values.release();
     return condition;
+  }
+
+  /** Before anything else is computed: of most waves whose lanes do not suit, some are off. */
+  #refuseUnlessFull(otherwise: BlockLabel): void {
+    const { f, spaces } = this.state;
+    push(f, ne64(this.#values.local(this.region.exec!), spaces.waveSize === 64 ? -1n : 0xffffffffn));
+    f.brIf(otherwise);
   }
 
   #storeLane({ offset, lane, value }: LaneWrite): void {
@@ -96,6 +117,22 @@ export class RegionLowering {
 /** Whether a place gets what it had. */
 const isUnchanged = (offset: number, { leaf, type }: Node): boolean =>
   leaf.kind === 'scalar' && leaf.offset === offset && type !== 'i64';
+
+/** What a region must compute. */
+interface RegionPlan {
+  readonly needed: ReadonlySet<Node>;
+  readonly lanes: RegionLanes;
+}
+
+/** Adds to the region's graph what is usual. */
+function planRegion(region: Region): RegionPlan {
+  const own = neededNodes(region);
+  const lanes = own.filter(({ phase }) => phase === 'lanes');
+  const usual = new UsualValues(region.graph, lanes);
+  const ballots = own.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
+  const needed = new Set(usual.differs ? neededNodes(region, { usual, ballots }) : own);
+  return { needed, lanes: { lanes, usual, usualLanes: usual.lanes.filter((node) => needed.has(node)), ballots } };
+}
 
 interface UsuallyNeeded {
   readonly usual: UsualValues;

@@ -1,0 +1,242 @@
+/**
+ * Accesses of a whole wave that are looked at before its first chunk: where addresses grow by one step from
+ * lane to lane, and by others from row to row, a row being 16 lanes. That holds for lanes in one dimension,
+ * and for those of workgroups whose rows in two dimensions are 16 or 32 lanes. All that is accessed is
+ * permitted then, and no lane touches what another one stores: so it does not matter which chunk goes first.
+ */
+import {
+  add64,
+  and,
+  assign,
+  eqz,
+  gtU,
+  gtU64,
+  loadFrom,
+  ltU,
+  mul,
+  ne,
+  operation,
+  or,
+  type Push,
+  push,
+  shl,
+  shrU,
+  sub,
+  sum,
+  type Term,
+  zext64,
+} from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import {
+  GRANULE_SIZE_BYTES,
+  MAX_LDS_BYTES,
+  MAY_READ,
+  MAY_WRITE,
+  PAGE_EXTENTS,
+  PAGE_SIZE_BYTES,
+} from '../../machine/layout.ts';
+import type { AccessGroup } from './access-group.ts';
+import { isIndexFar } from './address-checks.ts';
+import { isFollowing } from './following-lanes.ts';
+import type { LaneRows, LaneSteps } from './lane-steps.ts';
+import type { EmittedValues, LinearEnvironment } from './linear-access.ts';
+import type { LinearAccesses } from './linear-accesses.ts';
+import type { IndexedAddress } from './node.ts';
+
+/** Chunks of a row. */
+export const ROW_CHUNKS = 4;
+const ROW_LANES = ROW_CHUNKS * 4;
+/** Lanes, and rows, that are further apart, in bytes, are not looked at here; such sums do not wrap. */
+const MAX_DISTANCE_LOG2 = 24;
+const PAGE_LOG2 = Math.log2(PAGE_SIZE_BYTES);
+
+/** What a group touches, and where its rows are. */
+interface Extent {
+  readonly start: Local;
+  readonly end: Local;
+  /** Where the next row's first lane is. */
+  readonly row: Local;
+  /** Where the second and the third row are, in bytes from the first one; the fourth is both behind it. */
+  readonly pitches: readonly Local[];
+}
+
+const isLds = ({ space }: AccessGroup): boolean => space === 'lds';
+
+const anyBit = ([first, ...others]: readonly [Local, ...Local[]]): Term => others.reduce<Term>(or, first);
+
+/** Whether each lane loads from what it stores itself. */
+const isOwn = (load: AccessGroup, store: AccessGroup): boolean =>
+  load.space === store.space &&
+  load.parts.low === store.parts.low &&
+  load.parts.high === store.parts.high &&
+  load.min >= store.min &&
+  load.max <= store.max;
+
+/** Whether something goes wrong if one of two groups goes first. */
+const mayMeet = (a: AccessGroup, b: AccessGroup): boolean =>
+  (a.writes || b.writes) && isLds(a) === isLds(b) && !(a.writes ? !b.writes && isOwn(b, a) : isOwn(a, b));
+
+export class WholeWaveAccesses {
+  readonly #environment: LinearEnvironment;
+  readonly #linear: LinearAccesses;
+  readonly #rows: LaneRows;
+  readonly #extents: ReadonlyMap<AccessGroup, Extent>;
+
+  /** `linear`: makes the accesses of a chunk. */
+  constructor(environment: LinearEnvironment, linear: LinearAccesses, groups: Iterable<AccessGroup>) {
+    this.#environment = environment;
+    this.#linear = linear;
+    const { f, spaces } = environment.state;
+    this.#rows = { chunks: ROW_CHUNKS, count: spaces.waveSize / ROW_LANES };
+    const local = (): Local => f.local('i32');
+    const pitches = (): Local[] => (this.#rows.count > 2 ? [local(), local()] : [local()]);
+    this.#extents = new Map(
+      [...new Set(groups)].map((group) => [group, { start: local(), end: local(), row: local(), pitches: pitches() }]),
+    );
+  }
+
+  release(): void {
+    const locals = [...this.#extents.values()].flatMap(({ start, end, row, pitches }) => [start, end, row, ...pitches]);
+    this.#environment.state.f.free(...locals);
+  }
+
+  /** Goes to `no` unless all is as it must be; `at` emits values of a chunk. */
+  emit(at: (chunk: number) => EmittedValues, no: BlockLabel): void {
+    const { spaces } = this.#environment.state;
+    const steps = this.#linear.look(spaces.waveSize / 4, at, no, this.#rows);
+    for (const [group, extent] of this.#extents) this.#open(group, extent, steps, no);
+    steps.release();
+    this.#refuseMeeting(no);
+  }
+
+  /** Goes to the first lane of the next row. */
+  beginRow(): void {
+    const { f } = this.#environment.state;
+    for (const [group, { row, pitches }] of this.#extents) {
+      const [pitch, third] = pitches as [Local, Local?];
+      assign(f, this.#linear.of(group).address, row);
+      assign(f, row, sum(row, pitch));
+      if (third !== undefined) assign(f, pitch, sub(third, pitch));
+    }
+  }
+
+  #open(group: AccessGroup, { start, end, row, pitches }: Extent, steps: LaneSteps, no: BlockLabel): void {
+    const { f } = this.#environment.state;
+    const { stride } = this.#linear.of(group);
+    const { indexed } = group.parts;
+    const { min, max, writes, unitBytes } = group;
+    if (indexed) this.#openIndexed(group, indexed, { row, stride: stride!, pitches }, steps, no);
+    else {
+      const { first, step, pitches: own } = steps.of(group.parts.low);
+      assign(f, row, first);
+      assign(f, stride!, step);
+      for (const [i, pitch] of pitches.entries()) assign(f, pitch, own[i]!);
+      push(f, this.#areFar([stride!, ...pitches], 0));
+      f.brIf(no);
+    }
+    if (this.#linear.needsFollowing(group)) {
+      push(f, eqz(isFollowing(stride!, unitBytes, group)));
+      f.brIf(no);
+    }
+    this.#refuseMisaligned(group, row, anyBit([stride!, ...pitches]), no);
+    const inRow = mul(stride!, ROW_LANES - 1);
+    const reach = sum(inRow, ...pitches);
+    if (isLds(group)) this.#openLds(group, row, reach, no);
+    assign(f, start, sum(row, min));
+    assign(f, end, sum(start, reach, max - min));
+    if (!isLds(group)) this.#openGlobal(group, start, end, no);
+    // What is stored is each lane's own.
+    if (writes) {
+      const [second, third] = pitches as [Local, Local?];
+      const row = sum(inRow, max - min);
+      const isNear = or(ltU(stride!, max - min), ltU(second, row));
+      push(f, third === undefined ? isNear : or(isNear, ltU(third, sum(second, row))));
+      f.brIf(no);
+    }
+    this.#linear.setVector(group);
+  }
+
+  /** Whether one of some steps, in units of 2^shift bytes, is too far, or goes down. */
+  #areFar(steps: readonly [Local, ...Local[]], shift: number): Push {
+    return gtU(anyBit(steps), 2 ** (MAX_DISTANCE_LOG2 - shift) - 1);
+  }
+
+  #openIndexed(
+    group: AccessGroup,
+    { index, shift, isSigned, baseLow, baseHigh }: IndexedAddress,
+    { row, stride, pitches }: Pick<Extent, 'row' | 'pitches'> & { readonly stride: Local },
+    steps: LaneSteps,
+    no: BlockLabel,
+  ): void {
+    const { state, scalar } = this.#environment;
+    const { f, spaces } = state;
+    const { first, step, pitches: own } = steps.of(index);
+    push(f, or(this.#areFar([step, ...own], shift), isIndexFar(first, isSigned)));
+    f.brIf(no);
+    const inWindow = f.local('i64');
+    const high = sub(scalar(baseHigh), spaces.windowHi);
+    const base = operation('i64.or', operation('i64.shl', zext64(high), 32n), zext64(scalar(baseLow)));
+    const index64 = operation(isSigned ? 'i64.extend_i32_s' : 'i64.extend_i32_u', first);
+    assign(f, inWindow, add64(base, operation('i64.shl', index64, BigInt(shift))));
+    if (this.#linear.looksAtHigh(group)) {
+      push(f, gtU64(inWindow, 0xffffffffn));
+      f.brIf(no);
+    }
+    assign(f, row, operation('i32.wrap_i64', inWindow));
+    f.free(inWindow);
+    assign(f, stride, shl(step, shift));
+    for (const [i, pitch] of pitches.entries()) assign(f, pitch, shl(own[i]!, shift));
+  }
+
+  #refuseMisaligned({ alignmentBytes, misalignmentBytes }: AccessGroup, first: Local, steps: Term, no: BlockLabel) {
+    if (alignmentBytes === 1) return;
+    const { f } = this.#environment.state;
+    push(f, and(or(sum(first, misalignmentBytes), steps), alignmentBytes - 1));
+    f.brIf(no);
+  }
+
+  /** Makes `row` an address of device memory. */
+  #openLds({ max }: AccessGroup, row: Local, reach: Term, no: BlockLabel): void {
+    const { state, hoisted } = this.#environment;
+    const { f } = state;
+    if (state.context.checksAccesses) {
+      // No sum wraps: steps are below 2^24, and the first one is below the size, or is refused.
+      const size = hoisted.sizeBytes('lds');
+      push(f, or(gtU(row, MAX_LDS_BYTES), gtU(sum(row, reach, max), size)));
+      f.brIf(no);
+    }
+    assign(f, row, sum(row, hoisted.base('lds')));
+  }
+
+  /** Goes to `no` where not all from `start` to `end` is in one allocation, and permitted. */
+  #openGlobal(group: AccessGroup, start: Local, end: Local, no: BlockLabel): void {
+    const { state, scalar } = this.#environment;
+    const { f, spaces } = state;
+    const { parts, writes } = group;
+    if (!this.#linear.looksAtHigh(group)) return;
+    if (!parts.indexed && !parts.high!.lane) {
+      push(f, ne(scalar(parts.high!), spaces.windowHi));
+      f.brIf(no);
+    }
+    const [pair, extent] = [f.local('i64'), f.local('i32')];
+    assign(f, pair, loadFrom('i64.load', shl(shrU(start, PAGE_LOG2), 3), PAGE_EXTENTS));
+    assign(f, extent, operation('i32.wrap_i64', operation('i64.shr_u', pair, 32n)));
+    const used = sub(end, operation('i32.wrap_i64', pair));
+    const isBeyond = or(ltU(end, start), gtU(used, and(extent, -GRANULE_SIZE_BYTES)));
+    push(f, or(isBeyond, eqz(and(extent, writes ? MAY_WRITE : MAY_READ))));
+    f.brIf(no);
+    f.free(pair, extent);
+  }
+
+  #refuseMeeting(no: BlockLabel): void {
+    const { f } = this.#environment.state;
+    const all = [...this.#extents];
+    for (const [i, [a, own]] of all.entries()) {
+      for (const [b, other] of all.slice(i + 1)) {
+        if (!mayMeet(a, b)) continue;
+        push(f, and(ltU(own.start, other.end), ltU(other.start, own.end)));
+        f.brIf(no);
+      }
+    }
+  }
+}
