@@ -3,11 +3,9 @@
  * another one stores; elsewhere all lanes load before one stores. What memory holds, and which lane faults,
  * is the same everywhere.
  */
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EmulatorRig, type RigOptions } from './emulator-rig.test-support.ts';
+import { compareOutcomes, ofWave32 } from './same-outcome.test-support.ts';
 
-const SIZE_BYTES = 2 ** 13;
 /** From the middle of the buffer on, so that indices may be negative. */
 const MIDDLE = 's_add_u32 s0, s0, 0x1000\n s_addc_u32 s1, s1, 0';
 /** v1 is the place of each lane, with rows of 16 or 32 lanes so many bytes apart. */
@@ -215,55 +213,9 @@ const FAULTS: Readonly<Record<string, string>> = {
     ds_write_b32 v1, v4 offset:772`,
 };
 
-const EXECUTORS = {
-  T0: { executor: 'handlers' },
-  T1: { executor: 'jit', compileThreshold: 0, vertical: 'never' },
-} as const;
-const NANS = [0x7f800001, 0xffc00123, 0x7fc00000, 0xff812345];
-
-interface Outcome {
-  readonly dwords: readonly number[];
-  readonly fault: string | undefined;
-}
-
-function outcomeOf(program: string, options: RigOptions, waveSize: 32 | 64): Outcome {
-  using rig = new EmulatorRig({ ...options, bufferSizeBytes: SIZE_BYTES });
-  for (let i = 0; i < SIZE_BYTES / 4; i++) rig.setDword(i, Math.imul(i, 0x9e3779b1));
-  for (let i = 5; i < SIZE_BYTES / 4; i += 13) rig.setDword(i, NANS[i % NANS.length]!);
-  const dispatch = rig.run(`${program}\n s_endpgm`, { ldsSizeBytes: 1024, waveSize });
-  const dwords = Array.from({ length: SIZE_BYTES / 4 }, (_, i) => rig.dword(i));
-  return { dwords, fault: dispatch.fault?.message };
-}
-
-/** The same instructions as RDNA names them, for a wave of 32. */
-const NAMES: Readonly<Record<string, string>> = {
-  dwordx4: 'b128',
-  dwordx2: 'b64',
-  dword: 'b32',
-  ubyte: 'u8',
-  ushort: 'u16',
-  byte: 'b8',
-  short: 'b16',
-};
-const ofWave32 = (program: string): string =>
-  program
-    .replaceAll(/(global_(?:load|store))_(\w+)/g, (_, access: string, unit: string) => `${access}_${NAMES[unit]!}`)
-    .replaceAll('ds_read', 'ds_load')
-    .replaceAll('ds_write', 'ds_store')
-    .replaceAll(/v_(add|sub|subrev)_u32/g, 'v_$1_nc_u32')
-    .replaceAll('v_addc_co_u32', 'v_add_co_ci_u32')
-    .replaceAll(/\bvcc\b/g, 'vcc_lo');
-
-function compare(program: string, mayFault: boolean, options: RigOptions, waveSize: 32 | 64): void {
-  const expected = outcomeOf(program, { ...options, executor: 'reference' }, waveSize);
-  assert.equal(expected.fault !== undefined, mayFault, expected.fault ?? 'no fault');
-  for (const [name, executor] of Object.entries(EXECUTORS))
-    assert.deepEqual(outcomeOf(program, { ...options, ...executor }, waveSize), expected, name);
-}
-
 for (const [name, program] of Object.entries({ ...PROGRAMS, ...FAULTS })) {
   const mayFault = name in FAULTS;
-  test(`loads and stores of a whole wave: ${name}`, () => compare(program, mayFault, {}, 64));
+  test(`loads and stores of a whole wave: ${name}`, () => compareOutcomes(program, mayFault, {}, 64));
   test(`loads and stores of a whole wave of 32: ${name}`, () =>
-    compare(ofWave32(program), mayFault, { processor: 'gfx1100' }, 32));
+    compareOutcomes(ofWave32(program), mayFault, { processor: 'gfx1100' }, 32));
 }

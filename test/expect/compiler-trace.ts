@@ -54,8 +54,8 @@ export function traceCompiler(waveSize: 32 | 64, body: () => void): Compiled[] {
       isBehindLinear = true;
     }),
     around(WholeWaveAccesses.prototype, 'emit', (_, emit) => listing!.leavingOut('whether lanes are in rows', emit)),
-    around(ChunkBody.prototype, 'emitFast', (chunk, emit, _place, _slow, mask) => {
-      if (mask) emit();
+    around(ChunkBody.prototype, 'emitFast', (chunk, emit, place, _slow, mask) => {
+      if (mask || place.packed) emit();
       else listing!.showingOnce(chunk, isBehindLinear ? 'a chunk of these' : 'a chunk', emit);
       isBehindLinear = false;
     }),

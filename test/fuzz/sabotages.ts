@@ -16,6 +16,7 @@ const test = (file: string): string[] => ['--test', '--test-isolation=none', fil
 const memorySafety = [...test('test/memory-safety.test.ts'), '--test-name-pattern=gfx90a'];
 const freedMemory = test('test/freed-memory.test.ts');
 const gpuAddresses = test('test/gpu-addresses.test.ts');
+const packedLanes = test('src/emulator/packed-lanes.test.ts');
 const wholeWave = test('src/emulator/whole-wave.test.ts');
 const sideBySide = [...test('test/side-by-side-loops.test.ts'), '--test-name-pattern=leave|ends|twelve|their own'];
 const instructions = ['test/fuzz/instructions.ts', '--seconds=55', '--findings=1'];
@@ -316,6 +317,27 @@ export const SABOTAGES: readonly Sabotage[] = [
     from: '...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)',
     to: '...usually.lanes',
     noticedBy: wholeWave,
+  },
+  {
+    name: 'packed lanes: range',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "operation('v128.not', known)",
+    to: "operation('v128.xor', known, known)",
+    noticedBy: packedLanes,
+  },
+  {
+    name: 'packed lanes: those that go another way',
+    file: 'src/emulator/jit/regions/packed-part.ts',
+    from: 'assign(f, rest, before);',
+    to: 'assign(f, rest, 0n);',
+    noticedBy: packedLanes,
+  },
+  {
+    name: 'packed lanes: what may not be done twice',
+    file: 'src/emulator/jit/regions/packed-part.ts',
+    from: "'laneByte', 'atomic'",
+    to: "'laneByte'",
+    noticedBy: packedLanes,
   },
   {
     name: 'fast atomics: permission',

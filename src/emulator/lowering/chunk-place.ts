@@ -10,16 +10,71 @@ export interface ChunkPlace {
   /** The wave's address plus 4 bytes for each lane below `chunk`. */
   readonly pointer: Local;
   readonly offset: number;
+  /** Where the lanes are of several chunks; the rest is of no use then. */
+  readonly packed?: PackedLanes;
+}
+
+/** Four lanes of a wave, in order; the last ones may be the same. */
+export interface PackedLanes {
+  readonly lanes: readonly Local[];
+  /** The wave's address plus 4 bytes for each lane before one. */
+  readonly pointers: readonly Local[];
 }
 
 /** The chunk's part of a row. */
-export function rowOf(f: FunctionBuilder, { pointer, offset }: ChunkPlace, row: number): Local {
-  f.get(pointer);
-  f.load('v128.load', row + offset * 4);
-  return captured(f);
+export function rowOf(f: FunctionBuilder, { pointer, offset, packed }: ChunkPlace, row: number): Local {
+  if (!packed) {
+    f.get(pointer);
+    f.load('v128.load', row + offset * 4);
+    return captured(f);
+  }
+  const [first, ...others] = packed.pointers as [Local, ...Local[]];
+  f.get(first);
+  f.load('v128.load32_zero', row);
+  const lanes = captured(f);
+  for (const [i, lane] of others.entries()) {
+    f.get(lane);
+    f.get(lanes);
+    f.loadLane('v128.load32_lane', row, i + 1);
+    f.set(lanes);
+  }
+  return lanes;
 }
 
-export function laneIdsOf(f: FunctionBuilder, { chunk, offset }: ChunkPlace): Local {
+/** Stores the chunk's part of a row, of all its lanes or of those of a mask. */
+export function storeRow(f: FunctionBuilder, place: ChunkPlace, row: number, value: Local, mask?: Local): void {
+  const { pointer, offset, packed } = place;
+  if (packed) {
+    for (const [i, lane] of packed.pointers.entries()) {
+      f.get(lane);
+      f.get(value);
+      f.loadLane('v128.store32_lane', row, i);
+    }
+    return;
+  }
+  const at = row + offset * 4;
+  f.get(pointer);
+  f.get(value);
+  if (mask) {
+    f.get(pointer);
+    f.load('v128.load', at);
+    f.get(mask);
+    f.op('v128.bitselect');
+  }
+  f.store('v128.store', at);
+}
+
+export function laneIdsOf(f: FunctionBuilder, { chunk, offset, packed }: ChunkPlace): Local {
+  if (packed) {
+    f.get(packed.lanes[0]!);
+    f.op('i32x4.splat');
+    for (const [i, lane] of packed.lanes.entries()) {
+      if (i === 0) continue;
+      f.get(lane);
+      f.lane('i32x4.replace_lane', i);
+    }
+    return captured(f);
+  }
   f.get(chunk);
   f.op('i32x4.splat');
   f.v128([0, 1, 2, 3].map((lane) => lane + offset) as [number, number, number, number]);
@@ -29,14 +84,54 @@ export function laneIdsOf(f: FunctionBuilder, { chunk, offset }: ChunkPlace): Lo
 
 /** Mask of the chunk's lanes from a mask of all lanes. */
 export function maskOf(f: FunctionBuilder, place: ChunkPlace, bits: Local): Local {
-  f.get(bits);
-  pushFirstLane(f, place);
-  f.op('i64.shr_u');
-  f.op('i32.wrap_i64');
-  f.i32(15);
-  f.op('i32.and');
+  const { packed } = place;
+  if (packed) {
+    for (const [i, lane] of packed.lanes.entries()) {
+      f.get(bits);
+      f.get(lane);
+      f.op('i64.extend_i32_u');
+      f.op('i64.shr_u');
+      f.op('i32.wrap_i64');
+      f.i32(1);
+      f.op('i32.and');
+      f.i32(i);
+      f.op('i32.shl');
+      if (i > 0) f.op('i32.or');
+    }
+  } else {
+    f.get(bits);
+    pushFirstLane(f, place);
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    f.i32(15);
+    f.op('i32.and');
+  }
   loadNibbleMask(f);
   return captured(f);
+}
+
+/** Pushes a mask of all lanes from the bits of the chunk's. */
+export function pushLaneBits(f: FunctionBuilder, place: ChunkPlace, bits: Local): void {
+  const { packed } = place;
+  if (!packed) {
+    f.get(bits);
+    f.op('i64.extend_i32_u');
+    pushFirstLane(f, place);
+    f.op('i64.shl');
+    return;
+  }
+  for (const [i, lane] of packed.lanes.entries()) {
+    f.get(bits);
+    f.i32(i);
+    f.op('i32.shr_u');
+    f.i32(1);
+    f.op('i32.and');
+    f.op('i64.extend_i32_u');
+    f.get(lane);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shl');
+    if (i > 0) f.op('i64.or');
+  }
 }
 
 /** Pushes the mask of the lanes whose bits `nibble` has. */

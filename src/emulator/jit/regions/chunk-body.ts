@@ -8,8 +8,9 @@ import {
   laneBytesOf,
   laneIdsOf,
   maskOf,
-  pushFirstLane,
+  pushLaneBits,
   rowOf,
+  storeRow,
 } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../../lowering/emitter.ts';
@@ -425,31 +426,24 @@ export class ChunkBody {
 
   #storeRow({ e: { f }, place, mask }: Body, offset: number, node: Node): void {
     if (node.leaf.kind === 'row' && node.leaf.offset === offset) return;
-    const at = offset + place.offset * 4;
-    f.get(place.pointer);
-    f.get(this.#argument(node).lanes[0]!);
-    if (mask && !this.#environment.region.wholeRows.has(offset)) {
-      f.get(place.pointer);
-      f.load('v128.load', at);
-      f.get(mask);
-      f.op('v128.bitselect');
-    }
-    f.store('v128.store', at);
+    const isWhole = this.#environment.region.wholeRows.has(offset);
+    storeRow(f, place, offset, this.#argument(node).lanes[0]!, isWhole ? undefined : mask);
   }
 
   /** ballot |= (bits of the condition in active lanes) << chunk. */
   #accumulate({ e: { f }, place, mask }: Body, ballot: Local, condition: Local): void {
-    f.get(ballot);
+    const bits = f.local('i32');
     f.get(condition);
     if (mask) {
       f.get(mask);
       f.op('v128.and');
     }
     f.op('i32x4.bitmask');
-    f.op('i64.extend_i32_u');
-    pushFirstLane(f, place);
-    f.op('i64.shl');
+    f.set(bits);
+    f.get(ballot);
+    pushLaneBits(f, place, bits);
     f.op('i64.or');
     f.set(ballot);
+    f.free(bits);
   }
 }

@@ -6,21 +6,22 @@
  * and without a loop.
  */
 import { assert } from '../../../base/errors.ts';
-import { assign, sum } from '../../../wasm/expression.ts';
+import { assign, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { pushNibbleMask } from '../../lowering/chunk-place.ts';
-import { captured } from '../../lowering/emitter.ts';
+import type { Lanes } from '../../lowering/emitter.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
+import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
+import { ChunkCursor } from './chunk-cursor.ts';
 import { Hoisted } from './hoisted.ts';
 import type { EmittedValues } from './linear-access.ts';
 import { LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf } from './node.ts';
+import { hasGaps, isSparse, mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
-import { SlowPart } from './slow-part.ts';
+import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import type { UsualValues } from './usual.ts';
 import { ROW_CHUNKS, WholeWaveAccesses } from './whole-wave-accesses.ts';
@@ -57,6 +58,20 @@ export interface RegionLanes {
 /** Emits the chunk at hand the slow way; `nibble`: its active lanes. */
 type SlowBody = (nibble: Local) => void;
 
+/** What bodies use, and what they are to compute: all there is, and what is usual. */
+interface LoopContents {
+  readonly environment: ChunkEnvironment;
+  readonly all: BodyValues;
+  readonly usually: BodyValues;
+  readonly groups: ReadonlyMap<Node, AccessGroup>;
+  readonly hoisted: Hoisted;
+  /** Emits what all bodies use; `release` frees it. */
+  emit(): void;
+  release(): void;
+}
+
+const isShort = ({ size, hasAccesses }: ChunkBody): boolean => size <= MASKED_SIZE && !hasAccesses;
+
 interface LinearBody {
   readonly accesses: LinearAccesses;
   readonly body: ChunkBody;
@@ -69,37 +84,47 @@ export class ChunkLoop {
   readonly #values: RegionLanes;
   readonly #scalar: (node: Node) => Local;
   readonly #copies = new Map<number, number>();
-  readonly #chunk: Local;
-  readonly #pointer: Local;
+  readonly #at: ChunkCursor;
+  /** Of EXEC, what is to be done yet, where some lanes went first. */
+  #left: Local | undefined;
 
   constructor(state: FunctionState, region: Region, values: RegionLanes, scalar: (node: Node) => Local) {
     this.#state = state;
     this.#region = region;
     this.#values = values;
     this.#scalar = scalar;
-    this.#chunk = state.f.local('i32');
-    this.#pointer = state.f.local('i32');
+    this.#at = new ChunkCursor(state);
     for (const ballot of values.ballots) this.ballots.set(ballot, state.f.local('i64'));
   }
 
   emit(): void {
-    const { f } = this.#state;
-    const { lanes, usualLanes } = this.#values;
-    const isFast = haveFastAccess(usualLanes);
-    const { environment, all, usually, groups, hoisted, release } = this.#setUp(isFast);
+    const isFast = haveFastAccess(this.#values.usualLanes);
+    const contents = this.#contents(isFast);
+    const { environment, usually, groups, hoisted } = contents;
     const ranges = new PermittedRanges(this.#state);
-    ranges.emit(groups.values());
     const fastly = { hoisted, groups, ranges, linear: undefined };
     const fast = isFast ? new ChunkBody(environment, usually, fastly) : undefined;
+    this.#prepare();
+    const isPacked = fast && !isShort(fast) && fast.size <= MAX_MASKED_SIZE && mayBePacked(usually.lanes, groups);
+    if (isPacked)
+      this.#emitPacked(packedPart(environment, usually, groups), () => this.#emitMain(contents, fast, fastly));
+    else this.#emitMain(contents, fast, fastly);
+    this.#at.release();
+  }
+
+  #emitMain(contents: LoopContents, fast: ChunkBody | undefined, fastly: FastEnvironment): void {
+    const { environment, all, usually, groups, hoisted } = contents;
+    contents.emit();
+    fastly.ranges.emit(groups.values());
     fast?.prepare();
-    const slow = this.#slowBody(environment, all, isFast);
-    const isAtomic = lanes.some(({ leaf }) => leaf.kind === 'atomic');
+    const slow = this.#slowBody(environment, all, fast !== undefined);
+    const isAtomic = all.lanes.some(({ leaf }) => leaf.kind === 'atomic');
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
     const linear =
       ahead.size > 0 ? new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead) : undefined;
-    this.#goToFirst();
+    this.#at.goToFirst();
     if (!fast) this.#emitSlowLoop(slow);
-    else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitShort(fast, slow);
+    else if (isShort(fast)) this.#emitShort(fast, slow);
     else
       this.#emitGroups(
         fast,
@@ -108,8 +133,7 @@ export class ChunkLoop {
       );
     fast?.release();
     linear?.release();
-    release();
-    f.free(this.#chunk, this.#pointer);
+    contents.release();
   }
 
   /**
@@ -118,7 +142,10 @@ export class ChunkLoop {
    */
   emitWhole(otherwise: BlockLabel): void {
     const { f } = this.#state;
-    const { environment, all, usually, groups, hoisted, release } = this.#setUp(true);
+    const contents = this.#contents(true);
+    const { environment, all, usually, groups, hoisted } = contents;
+    this.#prepare();
+    contents.emit();
     const accessed = { state: this.#state, hoisted, scalar: this.#scalar };
     const linear = new LinearAccesses(accessed, new Set(groups.values()));
     const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear };
@@ -128,11 +155,11 @@ export class ChunkLoop {
     const body = new ChunkBody(environment, { ...usually, lanes }, fastly);
     const slow = this.#slowBody(environment, all, true);
     const wave = new WholeWaveAccesses(accessed, linear, groups.values());
-    this.#goToFirst();
+    this.#at.goToFirst();
     wave.emit(this.#valuesAhead(body, linear), otherwise);
     const end = f.local('i32');
     f.loop(undefined, (again) => {
-      assign(f, end, sum(this.#chunk, ROW_CHUNKS * 4));
+      assign(f, end, sum(this.#at.chunk, ROW_CHUNKS * 4));
       f.block(undefined, (done) => {
         f.block(undefined, (giveUp) => {
           wave.beginRow();
@@ -141,22 +168,23 @@ export class ChunkLoop {
         });
         this.#emitSlowLoop(slow, end);
       });
-      this.#pushIsBeforeEnd();
+      this.#at.pushIsBeforeEnd();
       f.brIf(again);
     });
     wave.release();
     linear.release();
-    release();
-    f.free(end, this.#chunk, this.#pointer);
+    contents.release();
+    f.free(end);
+    this.#at.release();
   }
 
-  /** What bodies use, and what they are to compute: all there is, and what is usual. */
-  #setUp(isFast: boolean) {
+  #contents(isFast: boolean): LoopContents {
     const { lanes, usual, usualLanes } = this.#values;
     const all = this.#bodyValues(lanes, (node) => node);
     const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
-    this.#prepare();
-    const splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
+    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
+    const hoisted = new Hoisted(this.#state.f);
+    let splats: ReadonlyMap<Node, Lanes> = new Map();
     const environment: ChunkEnvironment = {
       state: this.#state,
       region: this.#region,
@@ -164,25 +192,20 @@ export class ChunkLoop {
       splat: (node) => splats.get(node)!,
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
-    const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
-    const hoisted = new Hoisted(this.#state.f);
-    hoisted.emit(this.#state, new Set(groups.values()));
+    const emit = (): void => {
+      splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
+      hoisted.emit(this.#state, new Set(groups.values()));
+    };
     const release = (): void => {
       hoisted.release();
       this.#state.f.free(...new Set([...splats.values()].flat()));
     };
-    return { environment, all, usually, groups, hoisted, release };
-  }
-
-  #goToFirst(): void {
-    const { f, wave } = this.#state;
-    assign(f, this.#chunk, 0);
-    assign(f, this.#pointer, wave);
+    return { environment, all, usually, groups, hoisted, emit, release };
   }
 
   /** What `linear` asks of the chunks from the one at hand on. */
   #valuesAhead(body: ChunkBody, linear: LinearAccesses) {
-    const place = { chunk: this.#chunk, pointer: this.#pointer };
+    const place = { chunk: this.#at.chunk, pointer: this.#at.pointer };
     return (i: number): EmittedValues => body.evaluate({ ...place, offset: i * 4 }, linear.nodes);
   }
 
@@ -195,10 +218,39 @@ export class ChunkLoop {
     };
   }
 
+  /** Lanes here and there go first, where few are on. */
+  #emitPacked(call: (exec: Local) => void, rest: () => void): void {
+    const { f } = this.#state;
+    const exec = this.#exec;
+    const left = f.local('i64');
+    assign(f, left, exec);
+    this.#left = left;
+    f.block(undefined, (done) => {
+      push(f, hasGaps(exec));
+      f.if(undefined, () => {
+        push(f, isSparse(exec));
+        f.ifRare(() => {
+          call(exec);
+          f.tee(left);
+          f.op('i64.eqz');
+          f.brIf(done);
+        });
+      });
+      rest();
+    });
+    this.#left = undefined;
+    f.free(left);
+  }
+
+  /** Lanes to be done. */
+  get #exec(): Local {
+    return this.#left ?? this.#scalar(this.#region.exec!);
+  }
+
   /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
   #emitShort(fast: ChunkBody, slow: SlowBody): void {
     const { f, spaces } = this.#state;
-    const pushExec = (): void => f.get(this.#scalar(this.#region.exec!));
+    const pushExec = (): void => f.get(this.#exec);
     pushExec();
     f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
     f.op('i64.eq');
@@ -227,7 +279,7 @@ export class ChunkLoop {
     const done = fast.mayGiveUp ? f.local('i32') : undefined;
     const emitLoop = (giveUp?: BlockLabel): void =>
       f.loop(undefined, (again) => {
-        this.#setNibble(bits, this.#chunk, 2 ** MASKED_LANES - 1);
+        this.#at.setNibble(bits, this.#exec, 2 ** MASKED_LANES - 1);
         f.get(bits);
         f.if(undefined, () => {
           for (let offset = 0; offset < MASKED_LANES; offset += 4) {
@@ -235,13 +287,13 @@ export class ChunkLoop {
               f.i32(offset);
               f.set(done);
             }
-            const mask = this.#maskOf(bits, offset);
-            fast.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset }, giveUp, mask);
+            const mask = this.#at.maskOf(bits, offset);
+            fast.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset }, giveUp, mask);
             f.free(mask);
           }
         });
-        this.#advance(MASKED_LANES);
-        this.#pushIsBeforeEnd();
+        this.#at.advance(MASKED_LANES);
+        this.#at.pushIsBeforeEnd();
         f.brIf(again);
       });
     if (!done) emitLoop();
@@ -251,7 +303,7 @@ export class ChunkLoop {
           emitLoop(giveUp);
           f.br(end);
         });
-        this.#advance(done);
+        this.#at.advance(done);
         this.#emitSlowLoop(slow);
       });
     f.free(bits, ...(done ? [done] : []));
@@ -265,13 +317,13 @@ export class ChunkLoop {
     const bits = f.local('i32');
     const end = f.local('i32');
     f.loop(undefined, (again) => {
-      f.get(this.#chunk);
+      f.get(this.#at.chunk);
       f.i32(lanes);
       f.op('i32.add');
       f.set(end);
       f.block(undefined, (done) => {
         f.block(undefined, (giveUp) => {
-          this.#setNibble(bits, this.#chunk, 2 ** lanes - 1);
+          this.#at.setNibble(bits, this.#exec, 2 ** lanes - 1);
           f.get(bits);
           f.i32(2 ** lanes - 1);
           f.op('i32.ne');
@@ -279,7 +331,7 @@ export class ChunkLoop {
           const each = (body: ChunkBody): void => this.#emitChunks(body, unrolledChunks(body), chunks, end, giveUp);
           if (linear) {
             f.block(undefined, (no) => {
-              linear.accesses.emit(chunks, this.#chunk, this.#valuesAhead(linear.body, linear.accesses), no);
+              linear.accesses.emit(chunks, this.#at.chunk, this.#valuesAhead(linear.body, linear.accesses), no);
               each(linear.body);
               f.br(done);
             });
@@ -287,11 +339,10 @@ export class ChunkLoop {
           each(fast);
           f.br(done);
         });
-        const isShort = !fast.hasAccesses && fast.size <= MASKED_SIZE;
-        const mayMask = !isShort && fast.size <= MAX_MASKED_SIZE;
+        const mayMask = !isShort(fast) && fast.size <= MAX_MASKED_SIZE;
         this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
       });
-      this.#pushIsBeforeEnd();
+      this.#at.pushIsBeforeEnd();
       f.brIf(again);
     });
     f.free(bits, end);
@@ -302,15 +353,15 @@ export class ChunkLoop {
     const { f } = this.#state;
     const each = (): void => {
       for (let i = 0; i < unrolled; i++) {
-        body.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp);
-        this.#advance();
+        body.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 }, giveUp);
+        this.#at.advance();
       }
     };
     if (chunks === unrolled) each();
     else
       f.loop(undefined, (next) => {
         each();
-        f.get(this.#chunk);
+        f.get(this.#at.chunk);
         f.get(end);
         f.op('i32.ne');
         f.brIf(next);
@@ -325,20 +376,20 @@ export class ChunkLoop {
   #emitSlowLoop(slow: SlowBody, end?: Local, masked?: ChunkBody): void {
     const { f } = this.#state;
     const nibble = f.local('i32');
-    const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
+    const place = { chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 };
     f.block(undefined, (done) => {
       f.loop(undefined, (again) => {
-        this.#skipInactive(done);
+        this.#at.skipInactive(this.#exec, done);
         if (end) {
-          f.get(this.#chunk);
+          f.get(this.#at.chunk);
           f.get(end);
           f.op('i32.ge_u');
           f.brIf(done);
         }
-        this.#setNibble(nibble, this.#chunk, 15);
+        this.#at.setNibble(nibble, this.#exec, 15);
         f.block(undefined, (next) => {
           if (masked) {
-            const mask = this.#maskOf(nibble);
+            const mask = this.#at.maskOf(nibble);
             f.block(undefined, (giveUp) => {
               masked.emitFast(place, giveUp, mask, nibble);
               f.br(next);
@@ -347,110 +398,27 @@ export class ChunkLoop {
           }
           slow(nibble);
         });
-        this.#advance();
-        this.#pushIsBeforeEnd();
+        this.#at.advance();
+        this.#at.pushIsBeforeEnd();
         f.brIf(again);
       });
     });
     f.free(nibble);
   }
 
-  /** Goes on to the next chunk with an active lane, or to `done` behind the last chunk. */
-  #skipInactive(done: BlockLabel): void {
-    const { f, spaces } = this.#state;
-    const lanes = f.local('i32');
-    const rest = f.local('i64');
-    f.get(this.#scalar(this.#region.exec!));
-    f.get(this.#chunk);
-    f.op('i64.extend_i32_u');
-    f.op('i64.shr_u');
-    f.tee(rest);
-    f.op('i64.eqz');
-    f.if(undefined, () => {
-      f.i32(spaces.waveSize);
-      f.set(this.#chunk);
-      f.br(done);
-    });
-    f.get(rest);
-    f.op('i64.ctz');
-    f.op('i32.wrap_i64');
-    f.i32(-4);
-    f.op('i32.and');
-    f.set(lanes);
-    this.#advance(lanes);
-    f.free(lanes, rest);
-  }
-
-  /** Goes on to the next chunk, or by so many lanes. */
-  #advance(lanes: Local | number = 4): void {
-    const { f } = this.#state;
-    f.get(this.#pointer);
-    if (typeof lanes === 'number') f.i32(lanes * 4);
-    else {
-      f.get(lanes);
-      f.i32(2);
-      f.op('i32.shl');
-    }
-    f.op('i32.add');
-    f.set(this.#pointer);
-    f.get(this.#chunk);
-    if (typeof lanes === 'number') f.i32(lanes);
-    else f.get(lanes);
-    f.op('i32.add');
-    f.set(this.#chunk);
-  }
-
-  #pushIsBeforeEnd(): void {
-    const { f, spaces } = this.#state;
-    f.get(this.#chunk);
-    f.i32(spaces.waveSize);
-    f.op('i32.ne');
-  }
-
-  /** Active lanes from `lane` on, cut to `bits`. */
-  #setNibble(nibble: Local, lane: Local, bits: number): void {
-    const { f } = this.#state;
-    f.get(this.#scalar(this.#region.exec!));
-    f.get(lane);
-    f.op('i64.extend_i32_u');
-    f.op('i64.shr_u');
-    f.op('i32.wrap_i64');
-    f.i32(bits);
-    f.op('i32.and');
-    f.set(nibble);
-  }
-
-  /** Mask of four lanes, from one on, of `bits`, which has no more where that is the first one. */
-  #maskOf(bits: Local, lane?: number): Local {
-    const { f } = this.#state;
-    if (lane === undefined) pushNibbleMask(f, bits);
-    else {
-      const nibble = f.local('i32');
-      f.get(bits);
-      f.i32(lane);
-      f.op('i32.shr_u');
-      f.i32(15);
-      f.op('i32.and');
-      f.set(nibble);
-      pushNibbleMask(f, nibble);
-      f.free(nibble);
-    }
-    return captured(f);
-  }
-
   /** The one that can do everything: in place where there is no other. */
   #slowBody(environment: ChunkEnvironment, values: BodyValues, isApart: boolean): SlowBody {
     if (!isApart) {
       const body = new ChunkBody(environment, values);
-      const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
+      const place = { chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 };
       return (nibble) => {
-        const mask = this.#maskOf(nibble);
+        const mask = this.#at.maskOf(nibble);
         body.emitSlow(place, nibble, mask);
         this.#state.f.free(mask);
       };
     }
-    const part = new SlowPart(environment, values);
-    return (nibble) => part.call(this.#chunk, nibble);
+    const call = slowPart(environment, values);
+    return (nibble) => call(this.#at.chunk, nibble);
   }
 
   #prepare(): void {

@@ -4,28 +4,13 @@
  * constants. What is not permitted or not plain goes to the slow body, which finds the lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import {
-  and,
-  assign,
-  eq,
-  eqz,
-  geU,
-  laneOf,
-  ltU,
-  ne,
-  operation,
-  or,
-  type Push,
-  push,
-  shrU,
-  sum,
-} from '../../../wasm/expression.ts';
+import { and, assign, eq, eqz, geU, laneOf, ltU, ne, operation, or, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { privateDword } from '../../lowering/private-address.ts';
-import { DEVICE_MEMORY, HOLE_BYTES, PAGE_SIZE_BYTES, UNUSED_BYTES, UNUSED_START } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, HOLE_BYTES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import {
   type AccessGroup,
@@ -42,15 +27,11 @@ import {
 import { AddressChecks, type LaneAddresses } from './address-checks.ts';
 import { lanesMisalignment } from './alignment.ts';
 import type { Hoisted } from './hoisted.ts';
-import { loadLanes, storeLanes } from './lane-accesses.ts';
+import { loadLanes, storeLanes, UNUSED_PLACES_BYTES, unusedPlace } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
 import type { PermittedRanges } from './permitted-ranges.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
-
-/** So far from UNUSED_START, at most, lanes store that are off, and so far accesses may reach from there. */
-const UNUSED_PLACES_BYTES = UNUSED_BYTES / 2;
-const CACHE_LINE_BYTES = 64;
 
 /** Dwords that are loaded together, at most: each takes a register until it is used. */
 const MAX_TOGETHER = 4;
@@ -288,18 +269,18 @@ export class FastMemory {
     const opened =
       group.space === 'private'
         ? this.#openPrivate(group, low(), place, slow)
-        : active && ranges?.has(group)
+        : (active || place.packed) && ranges?.has(group)
           ? this.#openInRange(group, active, slow)
           : this.#openLinear(group, low(), slow);
     this.#opened.set(group, opened);
   }
 
   /**
-   * Where some lanes are off, the others are not side by side, and what an address is held against costs
-   * less than to find out whether all are the same. Lanes that are off access what no program can reach.
+   * Where some lanes are off, or are of several chunks, they are not side by side, and what an address is
+   * held against costs less than to find out whether all are the same.
    */
-  #openInRange(group: AccessGroup, active: Local, slow: BlockLabel): Opened {
-    const { argument, hoisted, ranges, state } = this.environment;
+  #openInRange(group: AccessGroup, active: Local | undefined, slow: BlockLabel): Opened {
+    const { argument, hoisted, ranges, spread, state } = this.environment;
     const { f, spaces } = state;
     const { low, high, floor } = group.parts;
     const lows = argument(low).lanes[0]!;
@@ -315,26 +296,37 @@ export class FastMemory {
       conditions.push(operation('i32x4.eq', misalignment, (f) => f.v128([0, 0, 0, 0])));
     }
     const known = conditions.reduce((all, condition) => operation('v128.and', all, condition));
-    push(f, operation('i32x4.bitmask', operation('v128.andnot', active, known)));
-    f.if(undefined, () => this.environment.spread(active, () => this.#lookUp(group, slow)));
-    // Of a branch for each lane nobody could foresee which way it goes.
-    const areLanesSafe = !group.writes || group.max <= UNUSED_PLACES_BYTES;
-    const safe = f.local('v128');
-    assign(f, safe, operation('v128.and', lows, active));
-    if (group.writes && areLanesSafe) {
-      const unused = operation('v128.andnot', operation('i32x4.splat', this.#unusedPlace()), active);
-      assign(f, safe, operation('v128.or', safe, unused));
-    }
+    push(
+      f,
+      operation('i32x4.bitmask', active ? operation('v128.andnot', active, known) : operation('v128.not', known)),
+    );
+    const lookUp = (): void => this.#lookUp(group, slow);
+    f.if(undefined, active ? () => spread(active, lookUp) : lookUp);
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
-    this.#setLanes(lanes, safe, false);
-    f.free(safe);
+    const areLanesSafe = !group.writes || group.max <= UNUSED_PLACES_BYTES;
+    if (active) this.#setActiveLanes(lanes, lows, active, group.writes && areLanesSafe);
+    else this.#setLanes(lanes, lows, false);
     return { pattern: undefined, lanes, areLanesSafe };
   }
 
-  /** Where lanes of this wave store that are off: mostly, waves of other threads have another cache line. */
-  #unusedPlace(): Push {
-    const line = shrU(this.environment.state.wave, Math.log2(PAGE_SIZE_BYTES / CACHE_LINE_BYTES));
-    return or(and(line, UNUSED_PLACES_BYTES - CACHE_LINE_BYTES), UNUSED_START);
+  /**
+   * Lanes that are off access what no program can reach: of a branch for each lane nobody could foresee which
+   * way it goes.
+   */
+  #setActiveLanes(lanes: readonly Local[], lows: Local, active: Local, isApart: boolean): void {
+    const { f } = this.environment.state;
+    const safe = f.local('v128');
+    assign(f, safe, operation('v128.and', lows, active));
+    if (isApart) {
+      const unused = operation(
+        'v128.andnot',
+        operation('i32x4.splat', unusedPlace(this.environment.state.wave)),
+        active,
+      );
+      assign(f, safe, operation('v128.or', safe, unused));
+    }
+    this.#setLanes(lanes, safe, false);
+    f.free(safe);
   }
 
   /** Of lanes whose addresses are not in the group's range, which becomes that of the first one. */

@@ -1,7 +1,8 @@
 /** Accesses of four lanes, one lane after the other, at linear addresses that are permitted. */
+import { and, or, type Push, shrU } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { pairsOf, storePair } from '../../lowering/dword-pairs.ts';
-import { DEVICE_MEMORY } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, PAGE_SIZE_BYTES, UNUSED_BYTES, UNUSED_START } from '../../machine/layout.ts';
 
 /** One dword, or less. */
 export function loadLanes(
@@ -68,4 +69,14 @@ export function storeLanes(
     });
   }
   for (const pair of pairs) f.free(...pair);
+}
+
+/** So far from UNUSED_START, at most, lanes store that are off, and so far accesses may reach from there. */
+export const UNUSED_PLACES_BYTES = UNUSED_BYTES / 2;
+const CACHE_LINE_BYTES = 64;
+
+/** Where lanes of a wave store that are off: mostly, waves of other threads have another cache line. */
+export function unusedPlace(wave: Local): Push {
+  const line = shrU(wave, Math.log2(PAGE_SIZE_BYTES / CACHE_LINE_BYTES));
+  return or(and(line, UNUSED_PLACES_BYTES - CACHE_LINE_BYTES), UNUSED_START);
 }
