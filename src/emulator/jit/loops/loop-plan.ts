@@ -6,7 +6,7 @@ import type { Liveness } from '../function/liveness.ts';
 import { haveFastAccess, isAccess, usedBy } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
-import { UsualValues } from '../regions/usual.ts';
+import { NO_FACTS, type UsualFacts, UsualValues } from '../regions/usual.ts';
 import { LoopBuilder } from './loop-builder.ts';
 import { isBallot, type LoopGraph } from './loop-graph.ts';
 import type { MaskAlgebra } from './mask-algebra.ts';
@@ -22,7 +22,7 @@ export interface LaneTest {
   readonly when: boolean;
 }
 
-export interface LoopPlan {
+export interface LoopPlan extends UsualFacts {
   readonly loop: NaturalLoop;
   readonly graph: LoopGraph;
   /** What an iteration must compute, in order. */
@@ -38,8 +38,6 @@ export interface LoopPlan {
   readonly cleared: ReadonlySet<number>;
   /** Rows that something after the loop may read. */
   readonly rowsOutside: ReadonlySet<number>;
-  /** Conditions that must be false in active lanes for the values to be right. */
-  readonly rare: ReadonlySet<Node>;
   /** Less, for iterations in which nothing rare happens. */
   readonly usual?: LoopPlan;
 }
@@ -125,7 +123,7 @@ class Planner {
       graph,
       nodes,
       variant: variantNodes(graph, nodes),
-      rare: new Set(),
+      ...NO_FACTS,
       rows,
       scalars,
       masks,
@@ -296,7 +294,7 @@ function usualPlan(plan: LoopPlan): LoopPlan {
     rows,
     masks,
     tests,
-    rare: usual.conditions,
+    ...usual.facts,
   };
 }
 

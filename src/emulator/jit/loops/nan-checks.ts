@@ -4,6 +4,7 @@
  */
 import { constantOf, keepsNan } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
+import type { LoopPlan } from './loop-plan.ts';
 
 /** Operations to which all NaNs are the same. */
 const TAKES_ANY_NAN = /^f(32|64)\.(eq|lt|le|toI32S|toI32U)$/;
@@ -29,7 +30,9 @@ function passed(node: Node): readonly Node[] {
   return op === 'i32.or' || (op === 'i32.xor' && isSign) || (op === 'i32.and' && isMagnitude) ? [a!] : [];
 }
 
-export function nanChecks(nodes: readonly Node[], rows: ReadonlyMap<number, Node>): NanChecks {
+/** Of the nodes of a loop whose plan has these rows, and these results that are no NaN. */
+export function nanChecks(nodes: readonly Node[], { rows, numbers }: Pick<LoopPlan, 'rows' | 'numbers'>): NanChecks {
+  const mayBeNan = (node: Node): boolean => keepsNan(node) && !numbers.has(node);
   /** Nodes whose bits count, even of a NaN. */
   const exact = new Set<Node>();
   for (const node of nodes) {
@@ -53,12 +56,12 @@ export function nanChecks(nodes: readonly Node[], rows: ReadonlyMap<number, Node
     size = open.size;
     for (const node of nodes) {
       const isOpen =
-        (keepsNan(node) && !exact.has(node)) ||
+        (mayBeNan(node) && !exact.has(node)) ||
         (node.leaf.kind === 'row' && carrying.has(node.leaf.offset)) ||
         passed(node).some((arg) => open.has(arg));
       if (isOpen) open.add(node);
     }
     for (const [offset, node] of rows) if (open.has(node)) carrying.add(offset);
   }
-  return { values: new Set(nodes.filter((node) => keepsNan(node) && exact.has(node))), rows: carrying };
+  return { values: new Set(nodes.filter((node) => mayBeNan(node) && exact.has(node))), rows: carrying };
 }

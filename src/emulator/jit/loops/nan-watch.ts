@@ -12,7 +12,7 @@ export class NanWatch {
 
   constructor(environment: LoopEnvironment, nodes: readonly Node[]) {
     this.#environment = environment;
-    this.#checks = nanChecks(nodes, environment.plan.rows);
+    this.#checks = nanChecks(nodes, environment.plan);
   }
 
   /** Where a chunk collects what it sees. */

@@ -28,6 +28,7 @@ import type { LinearAccesses } from './linear-accesses.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import type { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
+import type { UsualFacts } from './usual.ts';
 
 /** What the bodies of a loop use: values that do not change from chunk to chunk. */
 export interface ChunkEnvironment {
@@ -50,15 +51,13 @@ export interface FastEnvironment {
 }
 
 /** What a body computes. */
-export interface BodyValues {
+export interface BodyValues extends UsualFacts {
   /** In order. */
   readonly lanes: readonly Node[];
   /** Rows of registers, by their offset in the wave state, with what they get. */
   readonly rows: ReadonlyMap<number, Node>;
   /** Masks that the loop collects, and their conditions. */
   readonly ballots: ReadonlyMap<Local, Node>;
-  /** Conditions that must be false in all active lanes for the values to be right. */
-  readonly rare: ReadonlySet<Node>;
 }
 
 interface Body {
@@ -84,8 +83,8 @@ export class ChunkBody {
   readonly #atomic: FastAtomic | undefined;
   readonly #lastUse = new Map<Node, Node>();
   readonly #kept: Set<Node>;
-  /** Nodes whose NaN another node's check finds too. */
-  readonly #covered = new Set<Node>();
+  /** Nodes that are no NaN, or whose NaN another node's check finds too. */
+  readonly #covered: Set<Node>;
   #lanes = new Map<Node, Lanes>();
   /** Of each load, the nodes of its dwords. */
   readonly #dwords = new Map<Node, Node[]>();
@@ -105,9 +104,10 @@ export class ChunkBody {
   constructor(environment: ChunkEnvironment, values: BodyValues, fast?: FastEnvironment) {
     this.#environment = environment;
     this.#values = values;
-    const { rows, ballots, lanes, rare } = values;
+    const { rows, ballots, lanes, rare, numbers } = values;
     this.#kept = new Set([...rows.values(), ...ballots.values()]);
     this.#fast = fast;
+    this.#covered = new Set(numbers);
     const needed = new Set([...this.#kept, ...rare]);
     for (const node of lanes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;

@@ -23,7 +23,7 @@ import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
-import type { UsualValues } from './usual.ts';
+import { NO_FACTS, type UsualValues } from './usual.ts';
 import { ROW_CHUNKS, WholeWaveAccesses } from './whole-wave-accesses.ts';
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
@@ -181,7 +181,7 @@ export class ChunkLoop {
   #contents(isFast: boolean): LoopContents {
     const { lanes, usual, usualLanes } = this.#values;
     const all = this.#bodyValues(lanes, (node) => node);
-    const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), rare: usual.conditions };
+    const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), ...usual.facts };
     const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(this.#state.f);
     let splats: ReadonlyMap<Node, Lanes> = new Map();
@@ -214,7 +214,7 @@ export class ChunkLoop {
       lanes,
       rows: new Map([...this.#region.rows].map(([offset, node]) => [offset, of(node)])),
       ballots: new Map([...this.ballots].map(([ballot, local]) => [local, of(ballot.args[0]!)])),
-      rare: new Set(),
+      ...NO_FACTS,
     };
   }
 

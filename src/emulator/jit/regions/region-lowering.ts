@@ -144,7 +144,7 @@ interface UsuallyNeeded {
  * usually need. That may stand behind the ballots.
  */
 function neededNodes({ graph, exec, scalars, rows, laneWrites, branch }: Region, usually?: UsuallyNeeded): Node[] {
-  const needed = new Set<Node>(usually?.usual.conditions);
+  const needed = new Set<Node>(usually?.usual.facts.rare);
   for (const node of [...rows.values(), ...(usually?.ballots ?? []).map(({ args }) => args[0]!)]) {
     needed.add(node);
     if (usually) needed.add(usually.usual.of(node));

@@ -3,17 +3,30 @@
  * choose among falls away. Fast code computes this, and looks whether one of the conditions was true.
  */
 import { addressParts } from './address-parts.ts';
-import { constantOf, type Graph, isOp } from './graph.ts';
+import { Quotients } from './division.ts';
+import { type Graph, isOp } from './graph.ts';
+import { KnownRanges } from './known-ranges.ts';
 import type { AddressParts, Node } from './node.ts';
+
+/** What makes values right. */
+export interface UsualFacts {
+  /** Conditions that must be false in all active lanes. */
+  readonly rare: ReadonlySet<Node>;
+  /** Results that are no NaN then. */
+  readonly numbers: ReadonlySet<Node>;
+}
+
+export const NO_FACTS: UsualFacts = { rare: new Set(), numbers: new Set() };
 
 export class UsualValues {
   /** Values of lanes, each behind those that it is computed from; accesses in the order of the code. */
   readonly lanes: readonly Node[];
   /** Values that were made for it, of lanes or of the wave. */
   readonly made: ReadonlySet<Node>;
-  /** Those that must not be true. */
-  readonly conditions: ReadonlySet<Node>;
+  readonly facts: UsualFacts;
   readonly #graph: Graph;
+  readonly #known = new KnownRanges();
+  readonly #quotients: Quotients;
   /** Of those that differ. */
   readonly #usual = new Map<Node, Node>();
   readonly #ordered = new Set<Node>();
@@ -24,24 +37,27 @@ export class UsualValues {
    */
   constructor(graph: Graph, lanes: readonly Node[]) {
     this.#graph = graph;
-    const conditions = new Set<Node>();
+    this.#quotients = new Quotients(graph, this.#known);
+    const rare = new Set<Node>();
     const first = graph.nodes.length;
     let isLate = false;
     for (const node of lanes) {
       isLate ||= node.leaf.kind === 'atomic';
       const condition = isOp(node, 'i1.rare') && !isLate ? this.of(node.args[0]!) : undefined;
-      // One that comes from another condition may be known by now, and is then no question.
-      if (condition && (condition.lane || constantOf(condition) === 0n)) {
-        if (condition.lane) conditions.add(condition);
+      // One that follows from other conditions is known by now, and is then no question.
+      const isKnown = condition !== undefined && this.#known.isCertain(condition, false);
+      if (condition && (condition.lane || isKnown)) {
+        if (!isKnown) rare.add(condition);
+        this.#known.learn(condition, false);
         this.#usual.set(node, graph.constant(0n, 'i1'));
       } else {
-        const usual = this.#rebuilt(node);
+        const usual = this.#quotients.simplified(this.#rebuilt(node));
         if (usual !== node) this.#usual.set(node, usual);
         this.#order(usual);
       }
     }
     this.lanes = [...this.#ordered];
-    this.conditions = conditions;
+    this.facts = { rare, numbers: this.#quotients.numbers };
     this.made = new Set(graph.nodes.slice(first));
   }
 

@@ -67,17 +67,19 @@ const topOf = (b: Builder, type: 'f32' | 'f64', x: Value): Value => (type === 'f
 /**
  * Whether a division is one of those that need care: an operand is zero, denormal, infinite or a NaN, the
  * reciprocal of the denominator is denormal, the numerator is tiny, or the quotient is near a border of the
- * normal numbers.
+ * normal numbers. A numerator is tiny here if a remainder could be no multiple of the smallest denormal, of
+ * f32 one exponent earlier than for v_div_scale: where nothing is rare, the steps give what one division
+ * gives.
  */
 function isRareDivision(b: Builder, type: 'f32' | 'f64', numerator: Value, denominator: Value): Value {
   const { fractionBits } = LAYOUTS[type];
-  const { bias, largeQuotient, tinyNumerator, minNormal } = LIMITS[type];
+  const { bias, largeQuotient, minNormal } = LIMITS[type];
   const pattern = (exponent: number): number => exponent * 2 ** (fractionBits % 32);
   const [n, d] = [numerator, denominator].map((x) => b.and(topOf(b, type, x), b.i32(0x7fffffff)));
   const isBetween = (x: Value, low: number, end: number): Value =>
     b.ltU(b.sub(x, b.i32(pattern(low))), b.i32(pattern(end - low)));
   const isUsual = [
-    isBetween(n!, tinyNumerator + 1, 2 * bias + 1),
+    isBetween(n!, fractionBits + 2, 2 * bias + 1),
     isBetween(d!, 1, 2 * bias - 1),
     // Of patterns as of exponents the difference is off by less than one.
     isBetween(b.sub(n!, d!), Math.log2(minNormal) + 2, largeQuotient - 1),
