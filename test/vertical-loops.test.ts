@@ -144,6 +144,28 @@ const RARE_OPERANDS = `
   s_endpgm`;
 
 /**
+ * The last step of a division that was scaled is rare: here the first iteration says so of lanes that are off in
+ * VCC before the loop.
+ */
+const RARE_MASK = `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_cvt_f32_u32 v1, v0
+  v_mov_b32 v5, 1.0
+  s_mov_b32 vcc_lo, 0
+  s_mov_b32 vcc_hi, 0
+  s_movk_i32 s20, 3
+1:
+  v_div_fmas_f32 v5, v1, v5, v1
+  v_cmp_tru_f32 vcc, v1, v1
+  s_sub_u32 s20, s20, 1
+  s_cmp_lg_u32 s20, 0
+  s_cbranch_scc1 1b
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v5, s[10:11]
+  s_endpgm`;
+
+/**
  * Each lane goes through the end of a list, in which some words point to others, and leaves before it would
  * go beyond the allocation; the upper half of the lanes are at odd addresses. Lanes without a pointer have an
  * address that nothing is at.
@@ -240,6 +262,7 @@ for (const [what, body] of Object.entries({
   'loads of two allocations': LOADS_OF_TWO,
   'loads of lanes that leave': LOADS_WITH_EXIT,
   'rare operands': RARE_OPERANDS,
+  'a mask that makes something rare': RARE_MASK,
   'buffer loads': BUFFER_LOADS,
   'unaligned loads of scratch': UNALIGNED_LOADS,
 })) {

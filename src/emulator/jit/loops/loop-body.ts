@@ -309,6 +309,9 @@ export class LoopBody {
     const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));
     for (const [i, chunk] of chunks.entries()) {
       this.#chunk = chunk;
+      // A mask that the iteration before left may be one that must be empty.
+      for (const node of plan.rare)
+        if (plan.variant.has(node) && fixed[i]!.has(node)) this.#nans?.noteRare(node, this.#lanes(node), chunk);
       for (const node of this.#nodes)
         if (plan.variant.has(node) && !fixed[i]!.has(node)) this.#emitNode(node, fixed[i]!);
       this.#memory?.close();
