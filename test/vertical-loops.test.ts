@@ -144,8 +144,8 @@ const RARE_OPERANDS = `
   s_endpgm`;
 
 /**
- * The last step of a division that was scaled is rare: here the first iteration says so of lanes that are off in
- * VCC before the loop.
+ * The last step of a division that was scaled is rare: here the first iteration says so of lanes that are off
+ * in VCC before the loop.
  */
 const RARE_MASK = `
   s_load_dwordx4 s[8:11], s[0:1], 0x0
@@ -164,6 +164,33 @@ const RARE_MASK = `
   v_lshlrev_b32 v0, 2, v0
   global_store_dword v0, v5, s[10:11]
   s_endpgm`;
+
+/** Reciprocals that are denormal, which counts as zero, in lanes that are off when the loop is entered. */
+const withRareLanes = (iteration: string): string => `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  v_mov_b32 v2, 2.0
+  v_mov_b32 v3, 1.0
+  v_mov_b32 v5, 0
+  v_mov_b32 v6, 0
+  s_mov_b32 exec_lo, 0xffff0000
+  v_mov_b32 v2, 0x7f000001
+  s_mov_b32 exec_lo, 0xffff
+  s_mov_b32 exec_hi, 0
+  s_movk_i32 s20, 2
+1:
+  ${iteration}
+  s_sub_u32 s20, s20, 1
+  s_cmp_lg_u32 s20, 0
+  s_cbranch_scc1 1b
+  s_mov_b64 exec, -1
+  v_add_u32 v5, v6, v5
+  s_waitcnt lgkmcnt(0)
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v5, s[10:11]
+  s_endpgm`;
+const RECIPROCALS = 'v_rcp_f32 v5, v2\n v_rcp_f32 v6, v3';
+const RARE_LATER = withRareLanes(`${RECIPROCALS}\n s_not_b64 exec, exec`);
+const RARE_BETWEEN = withRareLanes(`s_not_b64 exec, exec\n ${RECIPROCALS}\n s_not_b64 exec, exec`);
 
 /**
  * Each lane goes through the end of a list, in which some words point to others, and leaves before it would
@@ -263,6 +290,8 @@ for (const [what, body] of Object.entries({
   'loads of lanes that leave': LOADS_WITH_EXIT,
   'rare operands': RARE_OPERANDS,
   'a mask that makes something rare': RARE_MASK,
+  'rare operands of lanes that are on in the second iteration': RARE_LATER,
+  'rare operands of lanes that are on in the middle of iterations': RARE_BETWEEN,
   'buffer loads': BUFFER_LOADS,
   'unaligned loads of scratch': UNALIGNED_LOADS,
 })) {

@@ -17,6 +17,7 @@ const [FROM = 1, COUNT = 16] = (process.env['WAVEWRIGHT_SEEDS'] ?? (IS_FULL_SCAL
 const ONCE_WRONG: Readonly<Record<number, string>> = {
   1089: 'on gfx1100: fi was not in the key of a handler after gfx90a, which has no such field, had run in the process',
   1183: 'as 1089, in waves of 64 lanes',
+  6029: 'on gfx1100: a loop did not look for NaNs in lanes that are off in its first iteration, and on in the second',
   5140: 'on gfx942: a loop did not notice that a mask of the iteration before made something rare happen',
 };
 /** Programs of loops that once ran to something else chunk by chunk, and why. */

@@ -248,7 +248,7 @@ export class LoopBody {
       if (local) chunk.lanes.set(node, [local]);
     }
     for (const node of plan.rare)
-      if (!plan.variant.has(node)) this.#nans?.noteRare(node, chunk.lanes.get(node)![0]!, chunk);
+      if (!plan.variant.has(node)) this.#nans?.noteFirst(node, chunk.lanes.get(node)![0]!, chunk);
     return chunk;
   }
 
@@ -309,9 +309,8 @@ export class LoopBody {
     const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));
     for (const [i, chunk] of chunks.entries()) {
       this.#chunk = chunk;
-      // A mask that the iteration before left may be one that must be empty.
-      for (const node of plan.rare)
-        if (plan.variant.has(node) && fixed[i]!.has(node)) this.#nans?.noteRare(node, this.#lanes(node), chunk);
+      // A mask that the iteration before left may be one that must be empty, or lanes may be on that were off.
+      for (const node of plan.rare) if (fixed[i]!.has(node)) this.#nans?.noteFixed(node, this.#lanes(node), chunk);
       for (const node of this.#nodes)
         if (plan.variant.has(node) && !fixed[i]!.has(node)) this.#emitNode(node, fixed[i]!);
       this.#memory?.close();

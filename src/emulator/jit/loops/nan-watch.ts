@@ -15,6 +15,15 @@ export class NanWatch {
     this.#checks = nanChecks(nodes, environment.plan);
   }
 
+  /**
+   * Whether active lanes are picked out at once: where EXEC changes, those with which an iteration begins, but if
+   * it goes on with others.
+   */
+  get #picksActive(): boolean {
+    const { writesExec, readsInactive } = this.#environment.plan.graph;
+    return writesExec && !readsInactive;
+  }
+
   /** Where a chunk collects what it sees. */
   begin(): Chunk['nans'] {
     if (this.#checks.values.size + this.#environment.plan.rare.size === 0) return undefined;
@@ -31,7 +40,7 @@ export class NanWatch {
   emitter(node: Node, { nans, lanes }: Chunk): Emitter {
     const { state, plan } = this.#environment;
     const { f, context } = state;
-    const { exec, writesExec } = plan.graph;
+    const { exec } = plan.graph;
     let half = 0;
     const deferNan: Emitter['deferNan'] = (width, result) => {
       if (!nans || !this.#checks.values.has(node)) return;
@@ -41,7 +50,7 @@ export class NanWatch {
       f.get(result);
       f.get(result);
       f.op(`${width}.ne`);
-      if (writesExec) {
+      if (this.#picksActive) {
         const active = lanes.get(exec)![0]!;
         const masks = width === 'f64x2' ? widenMask(state.e, active) : [];
         f.get(masks[index] ?? active);
@@ -54,6 +63,17 @@ export class NanWatch {
     return { f, context, deferNan };
   }
 
+  /** As `noteRare`, of a condition that does not change, before the iterations: where EXEC does not change, either. */
+  noteFirst(node: Node, condition: Local, chunk: Chunk): void {
+    if (!this.#environment.plan.graph.writesExec) this.noteRare(node, condition, chunk);
+  }
+
+  /** The same in each iteration, of a condition that is there when one begins. */
+  noteFixed(node: Node, condition: Local, chunk: Chunk): void {
+    const { variant, graph } = this.#environment.plan;
+    if (variant.has(node) || graph.writesExec) this.noteRare(node, condition, chunk);
+  }
+
   /** Notes where a condition of the plan that must be false is true in an active lane. */
   noteRare(node: Node, condition: Local, { nans, lanes }: Chunk): void {
     const { state, plan } = this.#environment;
@@ -61,7 +81,7 @@ export class NanWatch {
     const { f } = state;
     f.get(nans!.f32x4);
     f.get(condition);
-    if (plan.graph.writesExec) {
+    if (this.#picksActive) {
       f.get(lanes.get(plan.graph.exec)![0]!);
       f.op('v128.and');
     }
@@ -101,7 +121,7 @@ export class NanWatch {
       f.get(rows.get(offset)!);
       f.op('f32x4.ne');
       // Of rows that count inside the loop only, lanes that go on.
-      if (!writesExec || !plan.rowsOutside.has(offset)) {
+      if (!writesExec || (this.#picksActive && !plan.rowsOutside.has(offset))) {
         f.get(active);
         f.op('v128.and');
       }
