@@ -24,6 +24,7 @@ export const EXECUTORS: Readonly<Record<string, ExecutorOptions>> = {
   'T0, handlers': { executor: 'handlers', tier: 'handlers' },
   'T1, regions': { executor: 'jit', compileThreshold: 1, vertical: 'never', tier: 'regions' },
   'T2, loops': { executor: 'jit', compileThreshold: 1, vertical: 'always', tier: 'loops' },
+  'T2, lanes': { executor: 'jit', compileThreshold: 1, vertical: 'lanes', tier: 'loops' },
   workers: { executor: 'jit', compileThreshold: 1, threads: nodeThreads, workers: 3, workersAtOnce: true },
 };
 

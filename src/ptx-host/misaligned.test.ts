@@ -207,3 +207,34 @@ test('what a misaligned address and a number come to may be aligned', async () =
     found.map((_, i) => BigInt(2 * i)),
   );
 });
+
+/** Each thread loads as often as its number says, from where its sum says; one adds 2 the last time. */
+const leaving = (astray: number): string => `
+  .reg .pred %q<3>;
+  .reg .u32 %n<4>;
+  .reg .u64 %a<2>;
+  ld.param.u64 %rd8, [in];
+  and.b32 %n0, %gid, 7;
+  mov.u32 %r9, %gid;
+LOOP:
+  and.b32 %r9, %r9, 31;
+  shl.b32 %r9, %r9, 2;
+  setp.eq.u32 %q1, %gid, ${astray};
+  setp.eq.u32 %q2, %n0, 0;
+  and.pred %q1, %q1, %q2;
+  @%q1 add.u32 %r9, %r9, 2;
+  cvt.u64.u32 %a0, %r9;
+  add.u64 %a0, %a0, %rd8;
+  ld.global.u32 %n1, [%a0];
+  add.u32 %r9, %n1, %r9;
+  setp.ne.u32 %q2, %n0, 0;
+  sub.u32 %n0, %n0, 1;
+  @%q2 bra LOOP;
+  st.global.u32 [%out], %r9;`;
+
+test('a load of threads that leave a loop one after the other has to be aligned every time', async () => {
+  for (const [way, device] of Object.entries(WAYS)) {
+    await runOn(device, request(kernelText(leaving(THREADS))));
+    await assert.rejects(runOn(device, request(kernelText(leaving(13)))), /misaligned read .*lane 13\b/, way);
+  }
+});

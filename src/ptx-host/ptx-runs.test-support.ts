@@ -11,6 +11,7 @@ export const WAYS: Readonly<Record<string, EmulatorDeviceOptions>> = {
   T0: { executor: 'handlers' },
   T1: { executor: 'jit', compileThreshold: 0, vertical: 'never' },
   T2: { executor: 'jit', compileThreshold: 0, vertical: 'always' },
+  'T2, lanes': { executor: 'jit', compileThreshold: 0, vertical: 'lanes' },
 };
 
 /** With workers, too. */

@@ -20,11 +20,14 @@ const SECTION = '\n=== ';
 /** Longer runs of lines are not looked for again behind themselves. */
 const MAX_REPEATED_LINES = 60;
 
+const TIERS = ['regions', 'loops', 'lanes'] as const;
+const VERTICAL = { regions: 'never', loops: 'always', lanes: 'lanes' } as const;
+
 interface Case {
   readonly processor: string;
   readonly waveSize: 32 | 64;
-  /** What is shown of it. */
-  readonly tier: 'regions' | 'loops';
+  /** What is shown of it; `lanes`: loops whose lanes run one after the other. */
+  readonly tier: (typeof TIERS)[number];
   /** Numbers of the first and the last region or loop that is shown, from 1 on. */
   readonly shows: readonly [first: number, last: number];
   /** MODE to begin with. */
@@ -40,7 +43,7 @@ function parse(text: string): Case {
   return {
     processor: option('processor', 'gfx90a'),
     waveSize: option('wave', '64') === '32' ? 32 : 64,
-    tier: option('tier', 'regions') === 'loops' ? 'loops' : 'regions',
+    tier: TIERS.find((tier) => tier === option('tier', '')) ?? 'regions',
     shows: [first!, last!],
     mode: Number(option('mode', '0x3f0')),
     program,
@@ -51,13 +54,13 @@ function parse(text: string): Case {
 export function expectedFile(text: string): string {
   const { processor, waveSize, tier, shows, mode, program } = parse(text);
   const code = machineCode(program, processor, waveSize === 32 ? [] : ['+wavefrontsize64']);
-  using rig = new EmulatorRig({ processor, compileThreshold: 0, vertical: tier === 'loops' ? 'always' : 'never' });
+  using rig = new EmulatorRig({ processor, compileThreshold: 0, vertical: VERTICAL[tier] });
   const compiled = traceCompiler(waveSize, () => {
     const sizes = { gridSize: [waveSize, 1, 1], workgroupSize: [waveSize, 1, 1] } as const;
     const dispatch = rig.run(code, { ...sizes, waveSize, mode, ldsSizeBytes: 4096, privateSizeBytes: 64 });
     if (dispatch.state !== 'complete') throw new Error(dispatch.fault?.message);
   });
-  const kind = tier === 'loops' ? 'loop' : 'region';
+  const kind = tier === 'regions' ? 'region' : 'loop';
   const shown = compiled.filter((each) => each.kind === kind).slice(shows[0] - 1, shows[1]);
   if (shown.length === 0) throw new Error(`the compiler makes no ${kind} of this`);
   const parts = [

@@ -16,6 +16,7 @@ const test = (file: string): string[] => ['--test', '--test-isolation=none', fil
 const memorySafety = [...test('test/memory-safety.test.ts'), '--test-name-pattern=gfx90a'];
 const freedMemory = test('test/freed-memory.test.ts');
 const gpuAddresses = test('test/gpu-addresses.test.ts');
+const lanesAlone = test('test/lockstep/lanes.test.ts');
 const packedLanes = test('src/emulator/packed-lanes.test.ts');
 const wholeWave = test('src/emulator/whole-wave.test.ts');
 const sideBySide = [...test('test/side-by-side-loops.test.ts'), '--test-name-pattern=leave|ends|twelve|their own'];
@@ -176,6 +177,34 @@ export const SABOTAGES: readonly Sabotage[] = [
     file: 'src/emulator/jit/regions/fast-memory.ts',
     from: "conditions.push(operation('i32x4.eq', misalignment, (f) => f.v128([0, 0, 0, 0])));",
     to: '',
+    noticedBy: test('src/ptx-host/misaligned.test.ts'),
+  },
+  {
+    name: 'lanes alone: what is behind the first byte',
+    file: 'src/emulator/jit/loops/lane-ranges.ts',
+    from: 'BigInt(max - min - 1)',
+    to: 'BigInt(0)',
+    noticedBy: lanesAlone,
+  },
+  {
+    name: 'lanes alone: how often a pointer moves on',
+    file: 'src/emulator/jit/loops/lane-ranges.ts',
+    from: "operation('i64.sub', count, 1n)",
+    to: "operation('i64.sub', count, 0n)",
+    noticedBy: lanesAlone,
+  },
+  {
+    name: 'lanes alone: lanes that make no load',
+    file: 'src/emulator/jit/loops/lane-ranges.ts',
+    from: 'push(f, active ? and(low, sub(0, active)) : low);',
+    to: 'push(f, low);',
+    noticedBy: test('test/vertical-loops.test.ts'),
+  },
+  {
+    name: 'lanes alone: alignment',
+    file: 'src/emulator/jit/loops/lane-ranges.ts',
+    from: 'if (alignmentBytes > 1) {',
+    to: 'if (alignmentBytes > 999) {',
     noticedBy: test('src/ptx-host/misaligned.test.ts'),
   },
   {

@@ -46,6 +46,7 @@ export const EXECUTOR_OPTIONS = {
   handlers: { executor: 'handlers' },
   regions: { executor: 'jit', compileThreshold: 0, vertical: 'never' },
   loops: { executor: 'jit', compileThreshold: 0, vertical: 'always' },
+  lanes: { executor: 'jit', compileThreshold: 0, vertical: 'lanes' },
 } as const satisfies Readonly<Record<string, Partial<AmdgpuEmulatorOptions>>>;
 
 export const WORKER_OPTIONS: Partial<AmdgpuEmulatorOptions> = {

@@ -53,7 +53,7 @@ function compare(lockstep: Lockstep, random: () => number, seed: number, words: 
     const handlers = reference.fault === undefined ? undefined : lockstep.run(record, 'handlers', 1_000_000, true);
     assert.equal(handlers && handlers.fault === undefined, handlers && false, `seed ${seed}: no fault`);
     const expected = handlers ?? reference;
-    for (const executor of ['handlers', 'jit', 'vertical'] as const) {
+    for (const executor of ['handlers', 'jit', 'vertical', 'lanes'] as const) {
       for (const budget of BUDGETS) {
         const found = difference(lockstep.run(record, executor, budget, true), expected, lockstep.waveSize);
         assert.equal(found, undefined, `seed ${seed}, state ${state}, ${executor}, budget ${budget}: ${found}`);

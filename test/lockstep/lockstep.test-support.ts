@@ -1,6 +1,7 @@
 /** Runs code on every executor from the same state, and compares everything they change. */
 import { endOfCode } from '../../src/assembler/machine-code.test-support.ts';
 import { AmdgpuEmulator } from '../../src/devices/emulated/amdgpu/emulator.ts';
+import type { VerticalMode } from '../../src/emulator/code/emulator-core.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/machine/faults.ts';
 import {
@@ -59,8 +60,8 @@ const INTERESTING = [
  */
 export type Fill = 'pointers' | 'contiguous' | 'broadcast' | 'small' | 'interesting' | 'random';
 
-/** What runs a program; `jit` without T2, `vertical` with it wherever it is possible. */
-export type Runner = ExecutorName | 'vertical';
+/** What runs a program; `jit` without T2, `vertical` and `lanes` with it wherever it is possible. */
+export type Runner = ExecutorName | 'vertical' | 'lanes';
 
 export interface Outcome {
   /** How many instructions ran. */
@@ -85,7 +86,7 @@ class Machine {
   readonly data: number;
   readonly code: number;
 
-  constructor(processor: string, executor: ExecutorName, vertical: 'never' | 'always') {
+  constructor(processor: string, executor: ExecutorName, vertical: VerticalMode) {
     this.emulator = new AmdgpuEmulator({
       processor,
       executor,
@@ -103,8 +104,8 @@ class Machine {
 
 export class Lockstep {
   readonly #plain: Machine;
-  readonly #compiled: Machine;
-  readonly #vertical: Machine;
+  /** What does not run on the plain one. */
+  readonly #compiled: ReadonlyMap<Runner, Machine>;
   readonly #reference: ReferenceExecutor;
   readonly waveSize: 32 | 64;
   readonly #initial: Uint32Array;
@@ -123,8 +124,11 @@ export class Lockstep {
     this.#end = endOfCode(processor);
     this.#initial = new Uint32Array(waveSizeBytes(waveSize) / 4);
     this.#plain = new Machine(processor, 'handlers', 'never');
-    this.#compiled = new Machine(processor, 'jit', 'never');
-    this.#vertical = new Machine(processor, 'jit', 'always');
+    this.#compiled = new Map([
+      ['jit', new Machine(processor, 'jit', 'never')],
+      ['vertical', new Machine(processor, 'jit', 'always')],
+      ['lanes', new Machine(processor, 'jit', 'lanes')],
+    ]);
     this.#reference = new ReferenceExecutor(this.#plain.emulator, waveSize);
   }
 
@@ -133,7 +137,7 @@ export class Lockstep {
     const at = this.#codeSize;
     this.#codeSize += (words.length + this.#end.length) * 4;
     if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
-    for (const { code, emulator } of [this.#plain, this.#compiled, this.#vertical]) {
+    for (const { code, emulator } of [this.#plain, ...this.#compiled.values()]) {
       for (const [i, word] of [...words, ...this.#end].entries())
         emulator.memory.view.setUint32(code + at + i * 4, word, true);
     }
@@ -219,7 +223,7 @@ export class Lockstep {
    * goes on with it.
    */
   run(at: number, on: Runner, budget = 1000, mayChangeMode = false): Outcome {
-    const machine = on === 'jit' ? this.#compiled : on === 'vertical' ? this.#vertical : this.#plain;
+    const machine = this.#compiled.get(on) ?? this.#plain;
     const { memory, state: own } = machine.emulator;
     const { wave, data, areas, code, emulator } = machine;
     let cache = emulator.codeCache(this.waveSize, this.#mode);

@@ -58,8 +58,11 @@ export interface ExecutorKind {
 
 export type ExecutorKinds = Readonly<Record<ExecutorName, ExecutorKind>>;
 
-/** Which loops run chunk by chunk. `auto`: those where it pays; `always`: all that can. */
-export type VerticalMode = 'never' | 'auto' | 'always';
+/**
+ * Which loops run chunk by chunk. `auto`: those where it pays; `always`: all that can; `lanes`: all that can,
+ * with lanes that go through them one after the other wherever that can be.
+ */
+export type VerticalMode = 'never' | 'auto' | 'always' | 'lanes';
 
 /** What a core is put together of. */
 export interface CoreParts {

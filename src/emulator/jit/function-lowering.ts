@@ -102,8 +102,8 @@ class FunctionLowering {
     this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
     this.#liveness = new Liveness(blocks, state.spaces.waveSize);
-    const { countsPcs } = state.context;
-    const options = { ...state.spaces, literals: state.literals, countsPcs };
+    const { countsPcs, traits } = state.context;
+    const options = { ...state.spaces, literals: state.literals, countsPcs, fused: traits.fused };
     this.#vertical = verticalLoops(blocks, this.#liveness, options, vertical);
   }
 
@@ -133,7 +133,7 @@ class FunctionLowering {
     f.load('i32.load', LEADER_BLOCK);
     f.set(this.#next);
     for (const way of [...this.#vertical.values()].flatMap(({ ways }) => ways)) {
-      if (!way.steady) continue;
+      if (!way.steady && !way.lanes) continue;
       const unfit = f.local('i32');
       f.i32(0);
       f.set(unfit);

@@ -2,7 +2,7 @@
  * What chunks leave when their loop ends: rows in the wave, and bits of masks that all chunks have in common.
  */
 
-import { pushFirstLane } from '../../lowering/chunk-place.ts';
+import { type ChunkPlace, pushFirstLane } from '../../lowering/chunk-place.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 
 export function emitResults(environment: LoopEnvironment, chunks: readonly Chunk[]): void {
@@ -14,7 +14,7 @@ export function emitResults(environment: LoopEnvironment, chunks: readonly Chunk
 }
 
 /** What the groups that have left before this one had there: they have lost it in the meantime. */
-function clearMasks({ state: { f }, plan, masks, count, longest }: LoopEnvironment): void {
+export function clearMasks({ state: { f }, plan, masks, count, longest }: LoopEnvironment): void {
   for (const base of plan.cleared) {
     const bits = masks.get(base)!;
     f.i64(0n);
@@ -43,27 +43,38 @@ function storeRows({ state: { f }, plan }: LoopEnvironment, { place, rows, lanes
   }
 }
 
-function collectMasks(environment: LoopEnvironment, chunk: Chunk): void {
-  const { state, plan, count, longest, masks, tests } = environment;
-  const { f } = state;
-  for (const [base, local] of chunk.masks) {
-    const bits = masks.get(base)!;
-    f.get(bits);
-    f.get(local);
-    f.op('i32x4.bitmask');
-    f.op('i64.extend_i32_u');
-    pushFirstLane(f, chunk.place);
-    f.op('i64.shl');
-    if (plan.cleared.has(base)) {
-      f.i64(0n);
-      f.get(count);
-      f.get(longest);
-      f.op('i32.ge_u');
-      f.select();
-    }
-    f.op('i64.or');
-    f.set(bits);
+/** Adds the bits of a chunk to a mask, which `pushBits` pushes. */
+export function addMask(
+  { state: { f }, plan, count, longest, masks }: LoopEnvironment,
+  base: number,
+  place: ChunkPlace,
+  pushBits: () => void,
+): void {
+  const bits = masks.get(base)!;
+  f.get(bits);
+  pushBits();
+  f.op('i64.extend_i32_u');
+  pushFirstLane(f, place);
+  f.op('i64.shl');
+  if (plan.cleared.has(base)) {
+    f.i64(0n);
+    f.get(count);
+    f.get(longest);
+    f.op('i32.ge_u');
+    f.select();
   }
+  f.op('i64.or');
+  f.set(bits);
+}
+
+function collectMasks(environment: LoopEnvironment, chunk: Chunk): void {
+  const { state, tests } = environment;
+  const { f } = state;
+  for (const [base, local] of chunk.masks)
+    addMask(environment, base, chunk.place, () => {
+      f.get(local);
+      f.op('i32x4.bitmask');
+    });
   for (const [offset, local] of chunk.tests) {
     const any = tests.get(offset)!;
     f.get(any);

@@ -247,8 +247,7 @@ export class LoopBody {
       const local = chunk.masks.get(base);
       if (local) chunk.lanes.set(node, [local]);
     }
-    for (const node of plan.rare)
-      if (!plan.variant.has(node)) this.#nans?.noteFirst(node, chunk.lanes.get(node)![0]!, chunk);
+    for (const node of plan.rare) this.#nans?.noteFirst(node, chunk);
     return chunk;
   }
 
@@ -309,7 +308,7 @@ export class LoopBody {
     const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));
     for (const [i, chunk] of chunks.entries()) {
       this.#chunk = chunk;
-      // A mask that the iteration before left may be one that must be empty, or lanes may be on that were off.
+      // A mask that an iteration left may be one that must be empty, or lanes may be on that were off.
       for (const node of plan.rare) if (fixed[i]!.has(node)) this.#nans?.noteFixed(node, this.#lanes(node), chunk);
       for (const node of this.#nodes)
         if (plan.variant.has(node) && !fixed[i]!.has(node)) this.#emitNode(node, fixed[i]!);

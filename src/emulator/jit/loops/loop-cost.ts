@@ -5,6 +5,7 @@
  */
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
+import type { LaneProgram } from './lane-program.ts';
 import type { LoopPlan } from './loop-plan.ts';
 import type { SteadyWay } from './side-by-side.ts';
 
@@ -33,6 +34,13 @@ const LOOP_CYCLES = 2;
 const DIVERGENCE = 1.5;
 /** How much cheaper a loop must be to be taken out of T1. */
 const GAIN = 0.9;
+/** Lanes that run one after the other: scalar operations per cycle, and what a lane takes beside its own. */
+const ALONE_OPERATIONS_PER_CYCLE = 4.5;
+const ALONE_CYCLES = 2;
+/** A check of an address. */
+const ALONE_CHECK_OPERATIONS = 4;
+/** How many lanes of a chunk are on, where they leave one by one. */
+const LANES_ON = 2.7;
 /** Iterations that are followed to find what one adds. */
 const ITERATIONS = 8;
 
@@ -119,6 +127,9 @@ export interface LoopEstimate {
   readonly chunkCount: number;
   /** Whether that is faster than T1. */
   readonly pays: boolean;
+  /** Cycles of a chunk for an iteration, and what it must take less than. */
+  readonly cycles: number;
+  readonly limit: number;
 }
 
 /** `plan`: all of the loop; `way`: for lanes that keep their distances. */
@@ -171,5 +182,19 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64, way?: SteadyWay): Lo
   // Loads lane by lane keep a processor busy with one chunk, and chunks of a group wait for each other.
   const counts = !found && lanes.some(({ active }) => active) ? CHUNK_COUNTS.slice(0, 1) : CHUNK_COUNTS;
   const chunkCount = counts.reduce((best, count) => (cyclesOf(count) < cyclesOf(best) ? count : best));
-  return { chunkCount, pays: cyclesOf(chunkCount) < regions * GAIN };
+  const [cycles, limit] = [cyclesOf(chunkCount), regions * GAIN];
+  return { chunkCount, pays: cycles < limit, cycles, limit };
+}
+
+/**
+ * Whether lanes should go through a loop one after the other. Without loads four of them are better together,
+ * and those whose loads are side by side mostly leave it together.
+ */
+export function laneWayPays(plan: LoopPlan, waveSize: 32 | 64, { values, groups, pointers }: LaneProgram): boolean {
+  if (groups.size === 0 || plan.nodes.some((node) => node.lane && isLinear(node, plan, waveSize))) return false;
+  const checks = new Set(groups.values()).size - pointers.reduce((sum, { groups }) => sum + groups.length, 0);
+  const operations = values.filter(({ isVariant }) => isVariant).length + checks * ALONE_CHECK_OPERATIONS;
+  const own = Math.max(dependenceCycles(plan), operations / ALONE_OPERATIONS_PER_CYCLE) + ALONE_CYCLES;
+  const { cycles, limit } = estimate(plan, waveSize);
+  return own * LANES_ON < Math.min(cycles, limit);
 }

@@ -10,7 +10,8 @@ import type { Decoded } from '../function/decoded.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
-import { LoopBody } from './loop-body.ts';
+import { LaneBody, type LaneWay } from './lane-body.ts';
+import { type GroupResults, LoopBody } from './loop-body.ts';
 import type { Skip } from './loop-graph.ts';
 import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
@@ -25,6 +26,7 @@ export class LoopLowering {
   readonly plan: LoopPlan;
   readonly chunkCount: number;
   readonly #steady: SteadyWay | undefined;
+  readonly #lanes: LaneWay | undefined;
   /** Of a way for lanes that keep their distances: not 0 once they did not suit it. */
   readonly #unfit: Local | undefined;
   /** Where waves go that cannot run the loop so. */
@@ -35,11 +37,12 @@ export class LoopLowering {
   readonly #tests = new Map<number, Local>();
   readonly #notes: SkipNotes | undefined;
 
-  constructor(state: FunctionState, plan: LoopPlan, { chunkCount, steady }: LoopWay, unfit?: Local) {
+  constructor(state: FunctionState, plan: LoopPlan, { chunkCount, steady, lanes }: LoopWay, unfit?: Local) {
     this.state = state;
     this.plan = plan;
     this.chunkCount = chunkCount;
     this.#steady = steady;
+    this.#lanes = lanes;
     this.#unfit = unfit;
     const { skips } = plan.graph;
     if (skips.length > 0) this.#notes = new SkipNotes(state, skips.length);
@@ -94,7 +97,7 @@ export class LoopLowering {
     const mayFault = plan.nodes.some(isAccess);
     if (mayFault) this.#setLoop(() => this.state.pushRecord(plan.loop.header.instructions[0]!.index));
     const invariants = new LoopValues(this.state);
-    const usual = plan.usual ?? plan;
+    const usual = this.#lanes?.program.plan ?? plan.usual ?? plan;
     for (const node of usual.nodes) if (!node.lane && !usual.variant.has(node)) invariants.emit(node);
     for (const offset of plan.scalars.keys()) {
       const entry = i32();
@@ -172,7 +175,9 @@ export class LoopLowering {
     const { f, spaces } = this.state;
     const { chunk, pointer } = environment;
     const usual = this.#steady?.found.plan ?? this.plan.usual ?? this.plan;
-    const fast = new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
+    const fast = this.#lanes
+      ? new LaneBody({ ...environment, plan: this.#lanes.program.plan }, this.#lanes, this.#unfit!)
+      : new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
     fast.prepare();
     const bits = f.local('i32');
     const end = f.local('i32');
@@ -184,7 +189,7 @@ export class LoopLowering {
     }
     const lanes = this.chunkCount * 4;
     const all = 2 ** lanes - 1;
-    const mustRun = this.plan.masks.size + this.plan.tests.size > 0;
+    const mustRun = !this.#lanes && this.plan.masks.size + this.plan.tests.size > 0;
     f.loop(undefined, (again) => {
       f.get(chunk);
       f.i32(lanes);
@@ -205,11 +210,12 @@ export class LoopLowering {
             f.brIf(giveUp);
           }
           const run = (unfit?: BlockLabel): void => {
-            fast.emit(giveUp, bits, ({ scalars }) => this.#keepLongest(environment, scalars), unfit);
+            const keep = ({ scalars }: GroupResults): void => this.#keepLongest(environment, scalars);
+            fast.emit(giveUp, bits, keep, unfit);
             this.#setBegun(begun);
             f.br(done);
           };
-          if (this.#unfit) this.#tryFirst(this.#unfit, begun, giveUp, run);
+          if (this.#unfit && !this.#lanes) this.#tryFirst(this.#unfit, begun, giveUp, run);
           else run();
         });
         this.#setBegun(begun);
@@ -236,6 +242,7 @@ export class LoopLowering {
       f.op('i32.ne');
       f.brIf(again);
     });
+    if (fast instanceof LaneBody) fast.finish();
     fast.release();
     f.free(bits, end, begun);
   }

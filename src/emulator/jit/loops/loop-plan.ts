@@ -5,7 +5,7 @@ import type { Literals } from '../function/literals.ts';
 import type { Liveness } from '../function/liveness.ts';
 import { haveFastAccess, isAccess, usedBy } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
-import type { Node } from '../regions/node.ts';
+import { type Node, nodesBehind } from '../regions/node.ts';
 import { NO_FACTS, type UsualFacts, UsualValues } from '../regions/usual.ts';
 import { LoopBuilder } from './loop-builder.ts';
 import { isBallot, type LoopGraph } from './loop-graph.ts';
@@ -50,6 +50,8 @@ export interface PlanOptions {
   readonly windowHi: number;
   readonly literals: Literals;
   readonly countsPcs: boolean;
+  /** Whether the host rounds a product and a sum once. */
+  readonly fused: boolean;
 }
 
 export function planLoop(loop: NaturalLoop, liveness: Liveness, options: PlanOptions): LoopPlan | undefined {
@@ -257,12 +259,13 @@ function variantNodes({ rows, scalars, masks, entryMasks }: LoopGraph, nodes: re
   return variant;
 }
 
-/** The plan for iterations in which nothing rare happens. */
-function usualPlan(plan: LoopPlan): LoopPlan {
+/** The plan for iterations in which nothing rare happens; `known`: what some values of lanes are. */
+export function usualPlan(plan: LoopPlan, known?: ReadonlyMap<Node, Node>): LoopPlan {
   const { graph } = plan;
   const usual = new UsualValues(
     graph.values,
     plan.nodes.filter(({ lane }) => lane),
+    known,
   );
   const of = (node: Node): Node => usual.of(node);
   const all = (nodes: ReadonlyMap<number, Node>): ReadonlyMap<number, Node> =>
@@ -281,10 +284,10 @@ function usualPlan(plan: LoopPlan): LoopPlan {
   if (usualGraph.again.kind === 'lanes') used.add(usualGraph.again.mask);
   for (const { mask } of [...tests.values(), ...usualGraph.skips]) used.add(mask);
   for (const node of usual.lanes) for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) used.add(arg);
-  // What was made on the way comes from values that are there, and so does what became a constant.
+  // What was made on the way comes from values that are there, or that the plan did not need.
   const own = new Set(plan.nodes);
-  const isThere = (node: Node): boolean =>
-    own.has(node) || usual.made.has(node) || (used.has(node) && constantOf(node) !== undefined);
+  const behind = nodesBehind([...used]);
+  const isThere = (node: Node): boolean => own.has(node) || usual.made.has(node) || behind.has(node);
   const nodes = [...graph.values.nodes.filter((node) => !node.lane && isThere(node)), ...usual.lanes];
   return {
     ...plan,
@@ -294,7 +297,8 @@ function usualPlan(plan: LoopPlan): LoopPlan {
     rows,
     masks,
     tests,
-    ...usual.facts,
+    rare: new Set([...[...plan.rare].map(of), ...usual.facts.rare]),
+    numbers: new Set([...[...plan.numbers].map(of), ...usual.facts.numbers]),
   };
 }
 

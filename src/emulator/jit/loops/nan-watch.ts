@@ -16,8 +16,8 @@ export class NanWatch {
   }
 
   /**
-   * Whether active lanes are picked out at once: where EXEC changes, those with which an iteration begins, but if
-   * it goes on with others.
+   * Whether active lanes are picked out at once: where EXEC changes, those with which an iteration begins,
+   * but if it goes on with others.
    */
   get #picksActive(): boolean {
     const { writesExec, readsInactive } = this.#environment.plan.graph;
@@ -63,9 +63,10 @@ export class NanWatch {
     return { f, context, deferNan };
   }
 
-  /** As `noteRare`, of a condition that does not change, before the iterations: where EXEC does not change, either. */
-  noteFirst(node: Node, condition: Local, chunk: Chunk): void {
-    if (!this.#environment.plan.graph.writesExec) this.noteRare(node, condition, chunk);
+  /** As `noteRare`, before the iterations, of a condition that does not change, if EXEC does not, either. */
+  noteFirst(node: Node, chunk: Chunk): void {
+    const { variant, graph } = this.#environment.plan;
+    if (!variant.has(node) && !graph.writesExec) this.noteRare(node, chunk.lanes.get(node)![0]!, chunk);
   }
 
   /** The same in each iteration, of a condition that is there when one begins. */

@@ -4,6 +4,7 @@
  * stand apart until it is known that it did not give up, since its values may have been wrong then.
  */
 import { assert } from '../../../base/errors.ts';
+import { loadFrom, mul, operation, or, type Push, push, select } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { MATRIX_ROW_COUNT, WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -62,6 +63,20 @@ export class SkipNotes {
       f.op('v128.or');
     }
     f.store('v128.store', (isApart ? APART : WAVE_MATRIX_ROWS) + skip * 16);
+  }
+
+  /** How far the notes of an iteration are behind those of the first one. */
+  offset(iteration: Local): Push {
+    return mul(iteration, this.#count * 16);
+  }
+
+  /** Notes whether a lane is in a mask, apart, with what `hasOthers` says that other lanes noted. */
+  noteLane(at: Local, skip: number, bit: Local, hasOthers: Push): void {
+    const { f } = this.#state;
+    const others = loadFrom('i32.load', at, APART + skip * 16);
+    f.get(at);
+    push(f, operation('i32x4.splat', or(bit, select(others, 0, hasOthers))));
+    f.store('v128.store', APART + skip * 16);
   }
 
   /** Adds what stands apart. */

@@ -1,11 +1,18 @@
 /** Which loops of a function run chunk by chunk, and how many chunks at once. */
 import type { VerticalMode } from '../../code/emulator-core.ts';
+import { RANGE_COUNT } from '../../machine/layout.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Liveness } from '../function/liveness.ts';
 import { isAccess } from '../regions/access-group.ts';
-import { estimate } from './loop-cost.ts';
-import { changesLanes, type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
+import { isOp } from '../regions/graph.ts';
+import type { Node } from '../regions/node.ts';
+import { type LaneWay, MAX_LANE_ROWS } from './lane-body.ts';
+import { LaneProgram } from './lane-program.ts';
+import { estimate, laneWayPays } from './loop-cost.ts';
+import { changesLanes, type LoopPlan, type PlanOptions, planLoop, usualPlan } from './loop-plan.ts';
+import { MaskLogic } from './mask-logic.ts';
 import { naturalLoops } from './natural-loop.ts';
+import { OffMasks } from './off-masks.ts';
 import { type SteadyWay, sideBySide } from './side-by-side.ts';
 
 export interface VerticalLoop {
@@ -19,6 +26,8 @@ export interface LoopWay {
   readonly chunkCount: number;
   /** For lanes that keep their distances. */
   readonly steady: SteadyWay | undefined;
+  /** For lanes that leave the loop one by one: each of them alone. */
+  readonly lanes?: LaneWay | undefined;
 }
 
 export function verticalLoops(
@@ -36,11 +45,44 @@ export function verticalLoops(
     const usual = plan.usual ?? plan;
     const found = sideBySide(usual);
     const steady = found ? [false, true].map((isApart) => ({ found, isApart })) : [];
-    const ways = [...steady, undefined].flatMap((way) => {
+    const all = mode !== 'auto';
+    const waysOf = (way?: SteadyWay): readonly LoopWay[] => {
       const { chunkCount, pays } = estimate(usual, options.waveSize, way);
-      return pays || mode === 'always' ? [{ chunkCount, steady: way }] : [];
-    });
+      return pays || all ? [{ chunkCount, steady: way }] : [];
+    };
+    const lanes = mode === 'always' ? undefined : laneWay(usual, options);
+    const alone: readonly LoopWay[] =
+      lanes && (all || laneWayPays(usual, options.waveSize, lanes.program))
+        ? [{ chunkCount: 1, steady: undefined, lanes }]
+        : [];
+    const ways = [...(mode === 'lanes' ? alone : []), ...steady.flatMap(waysOf), ...(all ? [] : alone), ...waysOf()];
     if (ways.length > 0) result.set(header, { plan, ways });
   }
   return result;
+}
+
+/** The way of lanes that leave one by one, and load from anywhere in device memory. */
+function laneWay(plan: LoopPlan, { fused, countsPcs }: PlanOptions): LaneWay | undefined {
+  const { graph, nodes, rows, variant } = plan;
+  const loads = nodes.filter(isAccess);
+  const isAnywhere = ({ lane, leaf }: Node): boolean =>
+    lane && leaf.kind === 'load' && (leaf.space === 'global' || leaf.space === 'flat');
+  if (countsPcs || graph.again.kind !== 'lanes' || rows.size > MAX_LANE_ROWS) return undefined;
+  // A call for each lane: as many for four of them.
+  if (!fused && nodes.some((node) => isOp(node, 'f32.fma') || isOp(node, 'f64.fma'))) return undefined;
+  if (!loads.every((node) => isAnywhere(node) || (!node.lane && !variant.has(node)))) return undefined;
+  const off = new OffMasks(plan);
+  if (!off.areKnown) return undefined;
+  const logic = new MaskLogic();
+  const goesOn = logic.table(graph.again.mask);
+  const empty = [...graph.entryMasks].flatMap(([base, entry]) => {
+    const next = plan.masks.get(base);
+    return entry !== graph.exec && nodes.includes(entry) && next && logic.implies(goesOn, logic.not(logic.table(next)))
+      ? [entry]
+      : [];
+  });
+  const bit = (value: bigint): Node => graph.values.constant(value, 'i1');
+  const known = new Map([[graph.exec, bit(1n)] as const, ...empty.map((entry) => [entry, bit(0n)] as const)]);
+  const program = new LaneProgram(usualPlan(plan, known));
+  return new Set(program.groups.values()).size <= RANGE_COUNT ? { program, off, empty } : undefined;
 }

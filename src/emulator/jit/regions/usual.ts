@@ -33,16 +33,18 @@ export class UsualValues {
 
   /**
    * `lanes`: values in order. Nothing changes behind an atomic, which cannot be done again when a condition
-   * is true.
+   * is true. `known`: what some are.
    */
-  constructor(graph: Graph, lanes: readonly Node[]) {
+  constructor(graph: Graph, lanes: readonly Node[], known: ReadonlyMap<Node, Node> = new Map()) {
     this.#graph = graph;
     this.#quotients = new Quotients(graph, this.#known);
+    for (const [node, value] of known) this.#usual.set(node, value);
     const rare = new Set<Node>();
     const first = graph.nodes.length;
     let isLate = false;
     for (const node of lanes) {
       isLate ||= node.leaf.kind === 'atomic';
+      if (known.has(node)) continue;
       const condition = isOp(node, 'i1.rare') && !isLate ? this.of(node.args[0]!) : undefined;
       // One that follows from other conditions is known by now, and is then no question.
       const isKnown = condition !== undefined && this.#known.isCertain(condition, false);
