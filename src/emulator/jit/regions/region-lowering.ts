@@ -31,8 +31,9 @@ export class RegionLowering {
 
   /** Whether the region can run as `ChunkLoop.emitWhole` has it. */
   get mayBeWhole(): boolean {
-    const { gathered, laneWrites } = this.region;
-    return gathered.size === 0 && laneWrites.length === 0 && mayBeWhole(this.#planned.lanes);
+    const { fences, gathered, laneWrites } = this.region;
+    const isPlain = !fences && gathered.size === 0 && laneWrites.length === 0;
+    return isPlain && mayBeWhole(this.#planned.lanes);
   }
 
   get #planned(): RegionPlan {
