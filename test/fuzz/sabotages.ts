@@ -105,8 +105,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'ranges: what is behind the first byte',
     file: 'src/emulator/jit/regions/permitted-ranges.ts',
-    from: "operation('i64.sub', sizeBytes, behind)",
-    to: 'sizeBytes',
+    from: "operation('i64.sub', zext64(sizeBytes), behind)",
+    to: 'zext64(sizeBytes)',
     noticedBy: test('test/vertical-loops.test.ts'),
   },
   {
@@ -301,14 +301,14 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'whole waves: end of an allocation',
     file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
-    from: 'or(ltU(end, start), gtU(used, and(extent, -GRANULE_SIZE_BYTES)))',
+    from: 'or(ltU(end, start), gtU(sub(end, allocation.start), allocation.sizeBytes))',
     to: 'ltU(end, start)',
     noticedBy: wholeWave,
   },
   {
     name: 'whole waves: permission',
     file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
-    from: 'push(f, or(isBeyond, eqz(and(extent, writes ? MAY_WRITE : MAY_READ))));',
+    from: 'push(f, or(isBeyond, eqz(allocation.permits(group))));',
     to: 'push(f, isBeyond);',
     noticedBy: wholeWave,
   },

@@ -82,18 +82,23 @@ export function laneIdsOf(f: FunctionBuilder, { chunk, offset, packed }: ChunkPl
   return captured(f);
 }
 
+/** Pushes the bit of a lane in a mask of all lanes. */
+export function pushLaneBit(f: FunctionBuilder, bits: Local, lane: Local): void {
+  f.get(bits);
+  f.get(lane);
+  f.op('i64.extend_i32_u');
+  f.op('i64.shr_u');
+  f.op('i32.wrap_i64');
+  f.i32(1);
+  f.op('i32.and');
+}
+
 /** Mask of the chunk's lanes from a mask of all lanes. */
 export function maskOf(f: FunctionBuilder, place: ChunkPlace, bits: Local): Local {
   const { packed } = place;
   if (packed) {
     for (const [i, lane] of packed.lanes.entries()) {
-      f.get(bits);
-      f.get(lane);
-      f.op('i64.extend_i32_u');
-      f.op('i64.shr_u');
-      f.op('i32.wrap_i64');
-      f.i32(1);
-      f.op('i32.and');
+      pushLaneBit(f, bits, lane);
       f.i32(i);
       f.op('i32.shl');
       if (i > 0) f.op('i32.or');

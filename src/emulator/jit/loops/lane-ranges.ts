@@ -13,27 +13,18 @@ import {
   operation,
   push,
   select,
-  shl,
-  shrU,
   sub,
   sum,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import {
-  GRANULE_SIZE_BYTES,
-  MAY_READ,
-  PAGE_EXTENTS,
-  PAGE_SIZE_BYTES,
-  RANGE_SIZE_BYTES,
-  WAVE_RANGES,
-} from '../../machine/layout.ts';
+import { RANGE_SIZE_BYTES, WAVE_RANGES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
+import { allocationAt } from '../regions/allocation-at.ts';
 
 const FIRST = 0;
 const COUNT = 8;
-const PAGE_LOG2 = Math.log2(PAGE_SIZE_BYTES);
 
 interface Opening {
   readonly state: FunctionState;
@@ -127,25 +118,23 @@ export class LaneRanges {
     const { place, other: base } = this.#ranges.get(group)!;
     const first = f.local('i32');
     assign(f, first, sum(operation('i32.wrap_i64', base), min));
-    const [pair, extent] = [f.local('i64'), f.local('i32')];
-    assign(f, pair, loadFrom('i64.load', shl(shrU(first, PAGE_LOG2), 3), PAGE_EXTENTS));
-    assign(f, extent, operation('i32.wrap_i64', operation('i64.shr_u', pair, 32n)));
+    const { start, sizeBytes, permits, release } = allocationAt(f, first);
     const set = (at: number, push64: () => void): void => {
       f.get(wave);
       push64();
       f.store('i64.store', place + at);
     };
     // An extent of nothing, or of what may not be read, is no range.
-    push(f, and(ne(and(extent, MAY_READ), 0), geU(and(extent, -GRANULE_SIZE_BYTES), max - min)));
+    push(f, and(permits(group), geU(sizeBytes, max - min)));
     f.op('i32.eqz');
     f.brIfRare(none);
     set(FIRST, () => {
-      const start = zext64(operation('i32.wrap_i64', pair));
-      push(f, operation('i64.or', start, operation('i64.shl', zext64(spaces.windowHi), 32n)));
+      push(f, operation('i64.or', zext64(start), operation('i64.shl', zext64(spaces.windowHi), 32n)));
       f.i64(BigInt(min));
       f.op('i64.sub');
     });
-    set(COUNT, () => push(f, operation('i64.sub', zext64(and(extent, -GRANULE_SIZE_BYTES)), BigInt(max - min - 1))));
-    f.free(first, pair, extent);
+    set(COUNT, () => push(f, operation('i64.sub', zext64(sizeBytes), BigInt(max - min - 1))));
+    release();
+    f.free(first);
   }
 }

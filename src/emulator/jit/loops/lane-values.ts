@@ -1,6 +1,7 @@
 /** Values of a lane that runs alone: what they are, and how code gets at what they come from. */
 import { loadFrom, operation, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import { pushLaneBit } from '../../lowering/chunk-place.ts';
 import type { Emitter } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
@@ -76,13 +77,7 @@ export function giveUpIfNan(f: Emitter['f'], width: 'f32x4' | 'f64x2', result: L
 
 /** Pushes the bit of the lane in a mask of the wave. */
 export function pushBit({ state: { f }, lane, uniform }: LaneContext, { args }: Node): void {
-  f.get(uniform(args[0]!));
-  f.get(lane);
-  f.op('i64.extend_i32_u');
-  f.op('i64.shr_u');
-  f.op('i32.wrap_i64');
-  f.i32(1);
-  f.op('i32.and');
+  pushLaneBit(f, uniform(args[0]!), lane);
 }
 
 export function pushRow({ state: { f }, pointer }: LaneContext, offset: number, form: LaneForm): void {

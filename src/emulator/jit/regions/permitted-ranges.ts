@@ -12,30 +12,19 @@ import {
   assign,
   loadFrom,
   ltU,
-  ne,
   operation,
   type Push,
   push,
   select,
-  shl,
-  shrU,
   sub,
   type Term,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
-import {
-  GRANULE_SIZE_BYTES,
-  MAY_READ,
-  MAY_WRITE,
-  PAGE_EXTENTS,
-  PAGE_SIZE_BYTES,
-  RANGE_COUNT,
-  RANGE_SIZE_BYTES,
-  WAVE_RANGES,
-} from '../../machine/layout.ts';
+import { RANGE_COUNT, RANGE_SIZE_BYTES, WAVE_RANGES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
+import { allocationAt } from './allocation-at.ts';
 
 /**
  * A range is two vectors in the wave, the same in all lanes: low words of addresses at which all accesses of
@@ -49,7 +38,6 @@ const GUIDE_FIRST = 0;
 const GUIDE_COUNT = 4;
 
 const SIGN = -0x80000000;
-const PAGE_LOG2 = Math.log2(PAGE_SIZE_BYTES);
 
 export class PermittedRanges {
   readonly #state: FunctionState;
@@ -138,19 +126,20 @@ export class PermittedRanges {
    */
   #find(group: AccessGroup, address: Local) {
     const { f } = this.#state;
-    const [pair, extent, places] = [f.local('i64'), f.local('i32'), f.local('i64')];
-    assign(f, pair, loadFrom('i64.load', shl(shrU(address, PAGE_LOG2), 3), PAGE_EXTENTS));
-    assign(f, extent, operation('i32.wrap_i64', operation('i64.shr_u', pair, 32n)));
+    const { start, sizeBytes, permits, ...found } = allocationAt(f, address);
+    const places = f.local('i64');
     const count = (behindBytes?: Term): Push => {
       // All that is accessed behind the first byte must be there, too.
       const own = BigInt(group.max - group.min - 1);
       const behind = behindBytes === undefined ? own : add64(zext64(behindBytes), own);
-      const sizeBytes = zext64(and(extent, -GRANULE_SIZE_BYTES));
-      assign(f, places, operation('i64.sub', sizeBytes, behind));
-      const isRange = and(operation('i64.gt_s', places, 0n), ne(and(extent, group.writes ? MAY_WRITE : MAY_READ), 0));
+      assign(f, places, operation('i64.sub', zext64(sizeBytes), behind));
+      const isRange = and(operation('i64.gt_s', places, 0n), permits(group));
       return select(operation('i32.wrap_i64', places), 0, isRange);
     };
-    const release = (): void => f.free(pair, extent, places);
-    return { start: operation('i32.wrap_i64', pair), count, release };
+    const release = (): void => {
+      found.release();
+      f.free(places);
+    };
+    return { start, count, release };
   }
 }

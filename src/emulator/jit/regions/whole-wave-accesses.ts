@@ -11,7 +11,6 @@ import {
   eqz,
   gtU,
   gtU64,
-  loadFrom,
   ltU,
   mul,
   ne,
@@ -20,23 +19,16 @@ import {
   type Push,
   push,
   shl,
-  shrU,
   sub,
   sum,
   type Term,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import {
-  GRANULE_SIZE_BYTES,
-  MAX_LDS_BYTES,
-  MAY_READ,
-  MAY_WRITE,
-  PAGE_EXTENTS,
-  PAGE_SIZE_BYTES,
-} from '../../machine/layout.ts';
+import { MAX_LDS_BYTES } from '../../machine/layout.ts';
 import type { AccessGroup } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
+import { allocationAt } from './allocation-at.ts';
 import { isFollowing } from './following-lanes.ts';
 import type { LaneRows, LaneSteps } from './lane-steps.ts';
 import type { EmittedValues, LinearEnvironment } from './linear-access.ts';
@@ -48,7 +40,6 @@ export const ROW_CHUNKS = 4;
 const ROW_LANES = ROW_CHUNKS * 4;
 /** Lanes, and rows, that are further apart, in bytes, are not looked at here; such sums do not wrap. */
 const MAX_DISTANCE_LOG2 = 24;
-const PAGE_LOG2 = Math.log2(PAGE_SIZE_BYTES);
 
 /** What a group touches, and where its rows are. */
 interface Extent {
@@ -212,20 +203,17 @@ export class WholeWaveAccesses {
   #openGlobal(group: AccessGroup, start: Local, end: Local, no: BlockLabel): void {
     const { state, scalar } = this.#environment;
     const { f, spaces } = state;
-    const { parts, writes } = group;
+    const { parts } = group;
     if (!this.#linear.looksAtHigh(group)) return;
     if (!parts.indexed && !parts.high!.lane) {
       push(f, ne(scalar(parts.high!), spaces.windowHi));
       f.brIf(no);
     }
-    const [pair, extent] = [f.local('i64'), f.local('i32')];
-    assign(f, pair, loadFrom('i64.load', shl(shrU(start, PAGE_LOG2), 3), PAGE_EXTENTS));
-    assign(f, extent, operation('i32.wrap_i64', operation('i64.shr_u', pair, 32n)));
-    const used = sub(end, operation('i32.wrap_i64', pair));
-    const isBeyond = or(ltU(end, start), gtU(used, and(extent, -GRANULE_SIZE_BYTES)));
-    push(f, or(isBeyond, eqz(and(extent, writes ? MAY_WRITE : MAY_READ))));
+    const allocation = allocationAt(f, start);
+    const isBeyond = or(ltU(end, start), gtU(sub(end, allocation.start), allocation.sizeBytes));
+    push(f, or(isBeyond, eqz(allocation.permits(group))));
     f.brIf(no);
-    f.free(pair, extent);
+    allocation.release();
   }
 
   #refuseMeeting(no: BlockLabel): void {
