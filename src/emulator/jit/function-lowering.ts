@@ -23,7 +23,7 @@ import {
   WAVE_BUDGET,
   WAVE_COMPILED,
 } from '../machine/layout.ts';
-import type { Block, Successor } from './function/control-flow.ts';
+import type { Block, FunctionCode, Successor } from './function/control-flow.ts';
 import type { Decoded } from './function/decoded.ts';
 import { FunctionState } from './function/function-state.ts';
 import { type Literal, Literals } from './function/literals.ts';
@@ -62,7 +62,7 @@ export interface LoweredFunction {
 export function lowerFunction(
   context: ModuleContext,
   spaces: AddressSpaces,
-  blocks: readonly Block[],
+  code: FunctionCode,
   name: string,
   vertical: VerticalMode,
 ): LoweredFunction {
@@ -72,7 +72,7 @@ export function lowerFunction(
   context.module.export(FUNCTION_NAME, f);
   const own = { wave: f.param(WAVE), literalBase: f.local('i32') };
   const state = new FunctionState({ context, spaces, literals: new Literals() }, f, own);
-  const lowering = new FunctionLowering(state, blocks, vertical);
+  const lowering = new FunctionLowering(state, code, vertical);
   lowering.emit();
   const { regions, liveIn, loops } = lowering;
   return { literals: state.literals.items, regions, liveIn, loops };
@@ -96,12 +96,12 @@ class FunctionLowering {
   /** Ends of the wasm blocks that precede the code of a block. */
   readonly #labels: BlockLabel[] = [];
 
-  constructor(state: FunctionState, blocks: readonly Block[], vertical: VerticalMode) {
+  constructor(state: FunctionState, { blocks, followed }: FunctionCode, vertical: VerticalMode) {
     this.#state = state;
     this.#blocks = blocks;
     this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
-    this.#liveness = new Liveness(blocks, state.spaces.waveSize);
+    this.#liveness = new Liveness(followed, state.spaces.waveSize);
     const { countsPcs, traits } = state.context;
     const options = { ...state.spaces, literals: state.literals, countsPcs, fused: traits.fused };
     this.#vertical = verticalLoops(blocks, this.#liveness, options, vertical);

@@ -32,7 +32,14 @@ import {
   WAVE_MODE,
   WAVE_RECORD,
 } from '../machine/layout.ts';
-import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './function/control-flow.ts';
+import {
+  type Block,
+  type CodeView,
+  collectBlocks,
+  type FunctionCode,
+  MAX_INSTRUCTIONS,
+  withFollowing,
+} from './function/control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './function/decoded.ts';
 import type { Literal } from './function/literals.ts';
 import type { LiveIn } from './function/liveness.ts';
@@ -175,7 +182,7 @@ export class JitExecutor implements Executor {
     for (let count = most; count > 0; count = Math.floor(count / SMALLER)) {
       const blocks = collectBlocks(view, offset, count);
       if (blocks.length === 0) return;
-      const module = this.#moduleOf(cache, blocks, offset);
+      const module = this.#moduleOf(cache, { blocks, followed: withFollowing(view, blocks) }, offset);
       if (!module) continue;
       this.#install(cache, compiled, blocks, module);
       const instructions = blocks.reduce((sum, block) => sum + block.instructions.length, 0);
@@ -190,7 +197,7 @@ export class JitExecutor implements Executor {
   }
 
   /** Undefined when the function becomes too long. */
-  #moduleOf(cache: CodeCache, blocks: readonly Block[], offset: number): CompiledModule | undefined {
+  #moduleOf(cache: CodeCache, code: FunctionCode, offset: number): CompiledModule | undefined {
     const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
     const countsPcs = this.#emulator.pcCounter !== undefined;
     const countsAccesses = this.#emulator.pcCounter?.accesses !== undefined;
@@ -207,7 +214,7 @@ export class JitExecutor implements Executor {
       ...{ countsClasses, countsPcs, countsAccesses, tracesWaves },
     } as const;
     const name = `code ${offset.toString(16)}`;
-    return compiledModule(blocks, options, work, () => {
+    return compiledModule(code, options, work, () => {
       const context = new ModuleContext(probeHost(), pages, {
         checksAccesses,
         countsClasses,
@@ -216,7 +223,7 @@ export class JitExecutor implements Executor {
         tracesWaves,
       });
       try {
-        const lowered = lowerFunction(context, spaces, blocks, name, vertical);
+        const lowered = lowerFunction(context, spaces, code, name, vertical);
         return { ...lowered, code: context.module.toBytes() };
       } catch (error) {
         if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;

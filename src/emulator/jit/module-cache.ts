@@ -5,7 +5,8 @@ import { keptModule } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { HostWork } from '../machine/host-work.ts';
-import type { Block } from './function/control-flow.ts';
+import type { Block, FunctionCode } from './function/control-flow.ts';
+import type { Decoded } from './function/decoded.ts';
 import { type LoweredFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 
 /** What is made of code, before the engine compiles it. */
@@ -43,12 +44,12 @@ const modules = new Map<string, CompiledModule | undefined>();
  * it was compiled by another one: what waves do must not depend on that.
  */
 export function compiledModule(
-  blocks: readonly Block[],
+  code: FunctionCode,
   options: CompileOptions,
   work: HostWork,
   lower: () => LoweredModule | undefined,
 ): CompiledModule | undefined {
-  const key = keyOf(blocks, options);
+  const key = keyOf(code, options);
   let compiled = modules.get(key);
   if (modules.has(key)) modules.delete(key);
   else {
@@ -89,7 +90,7 @@ function compiledOf(lowered: LoweredModule | undefined): CompiledModule | undefi
 
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
-function keyOf(blocks: readonly Block[], options: CompileOptions): string {
+function keyOf({ blocks, followed }: FunctionCode, options: CompileOptions): string {
   const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs, countsAccesses, tracesWaves } =
     options;
   const parts: (string | number)[] = [
@@ -101,16 +102,27 @@ function keyOf(blocks: readonly Block[], options: CompileOptions): string {
     `${countsClasses} ${countsPcs} ${countsAccesses} ${tracesWaves}`,
     ...Object.values(spaces),
   ];
+  addBlocks(parts, blocks, new Set());
+  if (followed !== blocks) addBlocks(parts, followed, new Set(blocks.flatMap(({ instructions }) => instructions)));
+  return parts.join(' ');
+}
+
+/** Instructions that are `known` are named by their number alone. */
+function addBlocks(parts: (string | number)[], blocks: readonly Block[], known: ReadonlySet<Decoded>): void {
   for (const { instructions, next, target } of blocks) {
     parts.push('\n', next?.index ?? '-', target?.index ?? '-');
-    for (const { step, shape, parameter } of instructions) {
-      parts.push('\n', shape.key);
-      for (const [i, operand] of step.operands.entries()) {
-        if (operand.kind === 'laneTable') parts.push(operand.bytes.join());
-        else parts.push(parameter(i, 0));
-        if (operand.kind === 'constant') parts.push(parameter(i, 1));
-      }
+    for (const instruction of instructions) {
+      if (known.has(instruction)) parts.push('\n', instruction.index);
+      else addInstruction(parts, instruction);
     }
   }
-  return parts.join(' ');
+}
+
+function addInstruction(parts: (string | number)[], { step, shape, parameter }: Decoded): void {
+  parts.push('\n', shape.key);
+  for (const [i, operand] of step.operands.entries()) {
+    if (operand.kind === 'laneTable') parts.push(operand.bytes.join());
+    else parts.push(parameter(i, 0));
+    if (operand.kind === 'constant') parts.push(parameter(i, 1));
+  }
 }

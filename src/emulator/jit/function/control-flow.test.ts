@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Step } from '../../../ir/step.ts';
-import { type Block, type CodeView, collectBlocks } from './control-flow.ts';
+import { type Block, type CodeView, collectBlocks, withFollowing } from './control-flow.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
 const SIZE_BYTES = 4;
@@ -85,4 +85,13 @@ test('code with as many loops as branches is looked at within bounds', () => {
   };
   assert.ok(collectBlocks({ ...code, step, knownStep: step }, 0, 200).length > 0);
   assert.ok(steps < 40_000, `${steps} steps`);
+});
+
+test('behind a function that was cut is looked at what follows, as far as it is decoded', () => {
+  const code = codeOf(900, new Map([[50, 300]]));
+  const blocks = collectBlocks(code, 0, 200);
+  assert.deepEqual(runsOf(withFollowing(code, blocks)), [[0, 599]]);
+  const isKnown = (offset: number): boolean => offset < 250 * SIZE_BYTES;
+  const decoded = { ...code, knownStep: (offset: number) => (isKnown(offset) ? code.step(offset) : undefined) };
+  assert.deepEqual(runsOf(withFollowing(decoded, blocks)), [[0, 249]]);
 });

@@ -13,6 +13,8 @@ export const MAX_INSTRUCTIONS = 200;
  * 3300.
  */
 const MAX_VALUES = 6000;
+/** So much of what follows a function is asked for what it still reads. */
+const MAX_FOLLOWING = 2 * MAX_INSTRUCTIONS;
 /** How far behind a function the ends of loops are looked for, and how often loops are left out of it. */
 const [MAX_LOOKED, MAX_TRIES] = [10 * MAX_INSTRUCTIONS, 8];
 
@@ -30,6 +32,13 @@ export interface CodeView {
 
 /** After an instruction that leaves, the next block is where the wave comes back. */
 export type Block = BasicBlock<Decoded>;
+
+/** What becomes one function. */
+export interface FunctionCode {
+  readonly blocks: readonly Block[];
+  /** The same code, and what follows it where it was cut: see `withFollowing`. */
+  readonly followed: readonly Block[];
+}
 
 /** Where a block leads: another block, or out of the function. */
 export type Successor = Block | undefined;
@@ -53,6 +62,31 @@ export function collectBlocks(code: CodeView, entry: number, maxInstructions = M
     return [offset, { ...followed, instruction: code.decoded(step, shape, index) }] as const;
   });
   return basicBlocks(new Map(instructions), [entry]);
+}
+
+/**
+ * The blocks of a function and, where it was cut, of code that follows and is decoded: what is read behind
+ * the cuts. Blocks may be parts of those of the function.
+ */
+export function withFollowing(code: CodeView, blocks: readonly Block[]): readonly Block[] {
+  const own = new Map<number, Followed<Decoded>>();
+  for (const { instructions } of blocks)
+    for (const instruction of instructions) own.set(instruction.step.offset, follow(instruction, instruction));
+  const cuts = [...own.values()].flatMap(waysOf).filter((way) => !own.has(way));
+  if (cuts.length === 0) return blocks;
+  const at = (offset: number): Followed<Shaped> | undefined => {
+    const step = own.has(offset) ? undefined : code.knownStep(offset);
+    if (!step) return undefined;
+    const shaped = { step, shape: code.shape(step) };
+    return follow(shaped, shaped);
+  };
+  const all = new Map(own);
+  for (const [offset, followed] of reachable(at, cuts, MAX_FOLLOWING)) {
+    const { step, shape } = followed.instruction;
+    all.set(offset, { ...followed, instruction: code.decoded(step, shape, all.size) });
+  }
+  const starts = blocks.map(({ instructions }) => instructions[0]!.step.offset);
+  return basicBlocks(new Map([...all].sort(([a], [b]) => a - b)), starts);
 }
 
 /** The header of the innermost loop that `entry` is in, behind it, if that fits into a function. */
@@ -88,7 +122,8 @@ function collect(code: CodeView, entry: number, maxInstructions: number, leftOut
     const shape = code.shape(step);
     if (offset !== entry && (code.isCompiled(offset) || values + shape.live.length > MAX_VALUES)) return undefined;
     values += shape.live.length;
-    return follow(step, shape);
+    const shaped = { step, shape };
+    return follow(shaped, shaped);
   };
   return reachable(at, [entry], maxInstructions);
 }
@@ -100,7 +135,7 @@ function collect(code: CodeView, entry: number, maxInstructions: number, leftOut
 function splitLoops(code: CodeView, entry: number, found: Collected, maxInstructions: number): Set<number> {
   const split = new Set<number>();
   const looked = new Set<number>();
-  const ways = [...found.values()].flatMap(({ next, target }) => [next, target].filter((way) => way !== undefined));
+  const ways = [...found.values()].flatMap(waysOf);
   const cuts = new Set(ways.filter((way) => !found.has(way) && !code.isCompiled(way)));
   for (const cut of [...cuts].sort((a, b) => a - b)) {
     const most = Math.min(looked.size + maxInstructions, MAX_LOOKED);
@@ -118,12 +153,14 @@ function splitLoops(code: CodeView, entry: number, found: Collected, maxInstruct
   return split;
 }
 
-function follow(step: Step, shape: Shape): Followed<Shaped> {
+const waysOf = ({ next, target }: Followed<unknown>): number[] => [next, target].filter((way) => way !== undefined);
+
+function follow<I>({ step, shape }: Shaped, instruction: I): Followed<I> {
   const { control, resumes } = shape;
   const isBranch = control === 'branch' || control === 'conditional';
   const leaves = control === 'leave' && !resumes;
   return {
-    instruction: { step, shape },
+    instruction,
     next: control === 'branch' || leaves ? undefined : followingOffset(step),
     target: isBranch ? step.target : undefined,
     leaves,

@@ -27,6 +27,7 @@ export class Liveness {
   readonly #effects = new Map<Decoded, ProgramEffects>();
   readonly #live: LaneLiveness<Decoded>;
 
+  /** Of blocks, among which are those of the function: what is outside of them may read everything. */
   constructor(blocks: readonly Block[], waveSize: 32 | 64) {
     this.#rowSizeBytes = waveSize * 4;
     this.#bit(OTHERS);
@@ -73,7 +74,7 @@ export class Liveness {
   }
 
   liveIn(block: Block): LiveIn {
-    const { active } = this.#live.before(block);
+    const { active } = this.#live.beforeInstruction(block.instructions[0]!);
     const agprs = WAVE_VGPRS + VGPR_COUNT * this.#rowSizeBytes;
     const live = [...this.#bits].filter(([, bit]) => (active & bit) !== 0n).map(([offset]) => offset);
     if (live.includes(OTHERS)) return { vgprs: VGPR_COUNT, agprs: VGPR_COUNT, sgprs: STATE_OFFSETS.vcc / 4 };
@@ -90,7 +91,7 @@ export class Liveness {
   isLiveAt(block: Block | undefined, offset: number): boolean {
     const bit = this.#bits.get(offset);
     if (bit === undefined || !block) return true;
-    const { active, inactive } = this.#live.before(block);
+    const { active, inactive } = this.#live.beforeInstruction(block.instructions[0]!);
     return ((active | inactive) & bit) !== 0n;
   }
 
