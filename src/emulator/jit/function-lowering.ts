@@ -23,7 +23,7 @@ import {
   WAVE_BUDGET,
   WAVE_COMPILED,
 } from '../machine/layout.ts';
-import type { Block, FunctionCode, Successor } from './function/control-flow.ts';
+import type { Block, FollowedCode, Successor } from './function/control-flow.ts';
 import type { Decoded } from './function/decoded.ts';
 import { FunctionState } from './function/function-state.ts';
 import { type Literal, Literals } from './function/literals.ts';
@@ -62,7 +62,7 @@ export interface LoweredFunction {
 export function lowerFunction(
   context: ModuleContext,
   spaces: AddressSpaces,
-  code: FunctionCode,
+  code: FollowedCode,
   name: string,
   vertical: VerticalMode,
 ): LoweredFunction {
@@ -96,7 +96,7 @@ class FunctionLowering {
   /** Ends of the wasm blocks that precede the code of a block. */
   readonly #labels: BlockLabel[] = [];
 
-  constructor(state: FunctionState, { blocks, followed }: FunctionCode, vertical: VerticalMode) {
+  constructor(state: FunctionState, { blocks, followed }: FollowedCode, vertical: VerticalMode) {
     this.#state = state;
     this.#blocks = blocks;
     this.#next = state.f.local('i32');

@@ -36,7 +36,7 @@ import {
   type Block,
   type CodeView,
   collectBlocks,
-  type FunctionCode,
+  type FollowedCode,
   MAX_INSTRUCTIONS,
   withFollowing,
 } from './function/control-flow.ts';
@@ -197,7 +197,7 @@ export class JitExecutor implements Executor {
   }
 
   /** Undefined when the function becomes too long. */
-  #moduleOf(cache: CodeCache, code: FunctionCode, offset: number): CompiledModule | undefined {
+  #moduleOf(cache: CodeCache, code: FollowedCode, offset: number): CompiledModule | undefined {
     const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
     const countsPcs = this.#emulator.pcCounter !== undefined;
     const countsAccesses = this.#emulator.pcCounter?.accesses !== undefined;

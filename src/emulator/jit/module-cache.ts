@@ -5,7 +5,7 @@ import { keptModule } from '../lowering/code-store.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { HostWork } from '../machine/host-work.ts';
-import type { Block, FunctionCode } from './function/control-flow.ts';
+import type { Block, FollowedCode } from './function/control-flow.ts';
 import type { Decoded } from './function/decoded.ts';
 import { type LoweredFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 
@@ -44,7 +44,7 @@ const modules = new Map<string, CompiledModule | undefined>();
  * it was compiled by another one: what waves do must not depend on that.
  */
 export function compiledModule(
-  code: FunctionCode,
+  code: FollowedCode,
   options: CompileOptions,
   work: HostWork,
   lower: () => LoweredModule | undefined,
@@ -90,7 +90,7 @@ function compiledOf(lowered: LoweredModule | undefined): CompiledModule | undefi
 
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
-function keyOf({ blocks, followed }: FunctionCode, options: CompileOptions): string {
+function keyOf({ blocks, followed }: FollowedCode, options: CompileOptions): string {
   const { processor, spaces, pages, checksAccesses, vertical, countsClasses, countsPcs, countsAccesses, tracesWaves } =
     options;
   const parts: (string | number)[] = [

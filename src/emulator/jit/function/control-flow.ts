@@ -34,7 +34,7 @@ export interface CodeView {
 export type Block = BasicBlock<Decoded>;
 
 /** What becomes one function. */
-export interface FunctionCode {
+export interface FollowedCode {
   readonly blocks: readonly Block[];
   /** The same code, and what follows it where it was cut: see `withFollowing`. */
   readonly followed: readonly Block[];
