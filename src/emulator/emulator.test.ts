@@ -112,6 +112,14 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     assert.equal(rig.dword(0), 7);
   });
 
+  test(`${executor}: one that goes through barriers alone meanwhile stops for nobody, and lets others run`, () => {
+    using rig = new EmulatorRig({ executor, compileThreshold: 0, bufferSizeBytes: 4096 });
+    rig.setDword(0, 0);
+    const waiting = WAIT_FOR_WORKGROUP_3.replace('.Lwait:', '.Lwait:\n s_barrier');
+    assert.equal(rig.run(waiting, { gridSize: [256, 1, 1] }).state, 'complete');
+    assert.equal(rig.dword(0), 7);
+  });
+
   test(`${executor}: a fault names access, address, instruction, place, lane and the nearest allocation`, () => {
     using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     const dispatch = rig.run(NULL_LOAD);

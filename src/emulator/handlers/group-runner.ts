@@ -204,34 +204,37 @@ class GroupRunner {
       this.#pushIsState('ready');
       f.op('i32.eqz');
       f.brIf(done);
-      this.#set('current', () => f.get(this.#index));
-      f.get(this.#wave);
-      f.get(this.#clock);
-      f.store('i64.store', WAVE_CLOCK);
-      this.#set('used', () => {
-        this.#push('used');
-        this.#push('turn');
-        f.op('i32.add');
+      f.loop(undefined, (again) => {
+        this.#set('current', () => f.get(this.#index));
         f.get(this.#wave);
-        f.load('i32.load', WAVE_RECORD);
-        f.get(this.#wave);
-        this.#push('turn');
-        f.call(this.#run);
-        f.op('i32.sub');
+        f.get(this.#clock);
+        f.store('i64.store', WAVE_CLOCK);
+        this.#set('used', () => {
+          this.#push('used');
+          this.#push('turn');
+          f.op('i32.add');
+          f.get(this.#wave);
+          f.load('i32.load', WAVE_RECORD);
+          f.get(this.#wave);
+          this.#push('turn');
+          f.call(this.#run);
+          f.op('i32.sub');
+        });
+        this.#addOfWave('compiled', WAVE_COMPILED);
+        this.#addOfWave('looped', WAVE_LOOPED);
+        this.#onExit('end', done, () => {
+          this.#returnIfStopped();
+          this.#setState('ended');
+          this.#add('live', -1);
+          this.#add('events', 1);
+        });
+        this.#onExit('barrier', done, () => {
+          this.#add('events', 1);
+          this.#goOnIfAlone(again);
+          this.#setState('barrier');
+        });
+        this.#onExit('sleep', done, () => this.#setState('sleeping'));
       });
-      this.#addOfWave('compiled', WAVE_COMPILED);
-      this.#addOfWave('looped', WAVE_LOOPED);
-      this.#onExit('end', done, () => {
-        this.#returnIfStopped();
-        this.#setState('ended');
-        this.#add('live', -1);
-        this.#add('events', 1);
-      });
-      this.#onExit('barrier', done, () => {
-        this.#setState('barrier');
-        this.#add('events', 1);
-      });
-      this.#onExit('sleep', done, () => this.#setState('sleeping'));
       f.get(this.#index);
       f.return();
     });
@@ -247,6 +250,21 @@ class GroupRunner {
       body();
       f.br(done);
     });
+  }
+
+  /**
+   * The only wave of a workgroup waits for nobody. Threads of PTX may wait for others of their warp, which the
+   * host tells apart.
+   */
+  #goOnIfAlone(again: BlockLabel): void {
+    if (this.#stoppedScalar !== undefined) return;
+    const f = this.#f;
+    this.#push('count');
+    f.i32(1);
+    f.op('i32.eq');
+    this.#pushIsBelowLimit();
+    f.op('i32.and');
+    f.brIf(again);
   }
 
   /** Lanes of the wave are left that have not had their turn: the host says which of them go on. */
