@@ -27,7 +27,7 @@ export class Liveness {
   readonly #effects = new Map<Decoded, ProgramEffects>();
   readonly #live: LaneLiveness<Decoded>;
 
-  /** Of blocks, among which are those of the function: what is outside of them may read everything. */
+  /** Of blocks, among which are those of the function: what is outside of them may read all. */
   constructor(blocks: readonly Block[], waveSize: 32 | 64) {
     this.#rowSizeBytes = waveSize * 4;
     this.#bit(OTHERS);
