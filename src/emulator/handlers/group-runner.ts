@@ -253,8 +253,8 @@ class GroupRunner {
   }
 
   /**
-   * The only wave of a workgroup waits for nobody. Threads of PTX may wait for others of their warp, which the
-   * host tells apart.
+   * The only wave of a workgroup waits for nobody. Threads of PTX may wait for others of their warp, which
+   * the host tells apart.
    */
   #goOnIfAlone(again: BlockLabel): void {
     if (this.#stoppedScalar !== undefined) return;
