@@ -1,6 +1,7 @@
 /** The checks that `sabotage.ts` takes out of the sources, and who is to notice. */
 
 import { LAYOUT_SABOTAGES } from './layout-sabotages.ts';
+import { LOOP_SABOTAGES } from './loop-sabotages.ts';
 
 export interface Sabotage {
   readonly name: string;
@@ -256,6 +257,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'else push(f, isUnaligned);',
     noticedBy: memorySafety,
   },
+  ...LOOP_SABOTAGES,
   {
     name: 'whole waves: what another lane stores',
     file: 'src/emulator/jit/regions/whole-wave-accesses.ts',

@@ -29,6 +29,8 @@ export interface LoopEnvironment {
   /** Whether some group has not come to the end. */
   readonly unfinished: Local;
   readonly notes: SkipNotes | undefined;
+  /** Of a loop that stores: where the allocation starts to which it does. */
+  readonly storedAllocation: Local | undefined;
   /** Where they are counted: lanes of all groups in all iterations, by their number in the graph. */
   readonly counted: readonly Local[];
 }

@@ -5,7 +5,7 @@
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
+import { type ChunkPlace, laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
@@ -124,7 +124,7 @@ export class LoopBody {
   /** Emits what comes before the loop over the groups. */
   prepare(): void {
     this.#hoisted.emit(this.#environment.state, new Set(this.#groups.values()));
-    this.#ranges?.emit(this.#groups.values());
+    this.#ranges?.emit(this.#groups.values(), this.#environment.storedAllocation !== undefined);
     const { state, invariants, plan } = this.#environment;
     const { f, wave } = state;
     for (const node of this.#splatted) {
@@ -167,7 +167,7 @@ export class LoopBody {
       f.set(local);
       scalars.set(offset, local);
     }
-    this.#sideBySide?.begin(chunks, nibble!, unfit!, (chunk, roots, values) => this.#evaluate(chunk, roots, values));
+    this.#sideBySide?.begin(chunks, nibble!, unfit!, (...asked) => this.evaluate(...asked));
     const goesOn = f.local('i32');
     f.i32(0);
     f.set(count);
@@ -270,11 +270,11 @@ export class LoopBody {
   }
 
   /** Emits what lanes have, apart from the iterations. */
-  #evaluate(chunk: Chunk, roots: readonly Node[], values: LoopValues): EmittedValues {
+  evaluate(place: ChunkPlace, roots: readonly Node[], values: LoopValues): EmittedValues {
     const { state } = this.#environment;
     const own = new Map<Node, Lanes>();
     const [outerChunk, outerValues] = [this.#chunk, this.#uniform];
-    this.#chunk = { ...chunk, lanes: own };
+    this.#chunk = { place, lanes: own, rows: new Map(), masks: new Map(), tests: new Map(), nans: undefined };
     this.#uniform = values;
     for (const node of lanesBehind(roots))
       own.set(

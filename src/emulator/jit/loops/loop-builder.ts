@@ -5,13 +5,13 @@
  */
 
 import type { OpName } from '../../../ir/ops.ts';
-import type { Value } from '../../../ir/types.ts';
+import type { Value, ValueOf } from '../../../ir/types.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Decoded } from '../function/decoded.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import { GraphBuilder, type GraphOptions, type NodeMakers } from '../regions/graph-builder.ts';
-import type { Node } from '../regions/node.ts';
+import type { Node, NodeOf } from '../regions/node.ts';
 import { type Again, type CountedSpan, isBallot, type LoopGraph, type Skip } from './loop-graph.ts';
 import { MaskAlgebra } from './mask-algebra.ts';
 import type { NaturalLoop } from './natural-loop.ts';
@@ -53,6 +53,7 @@ export class LoopBuilder extends GraphBuilder {
   readonly #counted: Node[] = [];
   readonly #spans: CountedSpan[] = [];
   #readsInactive = false;
+  #stored: NodeOf<'store'> | undefined;
   // Of the instruction being added:
   #exec: Node | undefined;
 
@@ -73,6 +74,7 @@ export class LoopBuilder extends GraphBuilder {
     ballot: (value) => this.masks.ballot(this.masks.and(this.arg(value, 0), this.#execLanes())),
     load: (value) => this.#load(value),
     loaded: (value) => this.graph.share(value.leaf, 'i32', value.lane, [this.arg(value, 0)]),
+    store: (value) => this.#store(value),
   };
 
   /** Undefined when the loop has something that cannot run chunk by chunk. */
@@ -108,6 +110,7 @@ export class LoopBuilder extends GraphBuilder {
       entryMasks: this.#entryMasks,
       ambiguous: this.#ambiguous,
       again,
+      stored: this.#stored,
       exec,
       writesExec: this.#writesExec,
       readsInactive: this.#readsInactive,
@@ -264,6 +267,14 @@ export class LoopBuilder extends GraphBuilder {
     // What a fault cut off is looked for among lanes that were active before the loop.
     this.refuse(!active.lane || !this.masks.implies(active, this.#entryExec()));
     return this.access(value, this.args(value), active);
+  }
+
+  /** One of all active lanes. */
+  #store(value: ValueOf<'store'>): undefined {
+    const { space, predicated, isRare } = value.leaf;
+    this.refuse(!value.lane || (space !== 'global' && space !== 'flat') || !!predicated || !!isRare);
+    this.refuse(this.#stored !== undefined || this.#writesExec || this.#joins.length > 0);
+    this.#stored = this.access(value, this.args(value)) as NodeOf<'store'>; // reason: its leaf is the value's
   }
 
   #execLanes(): Node {

@@ -137,7 +137,9 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64, way?: SteadyWay): Lo
   const found = way?.found;
   const { nodes, rows, masks, graph, variant } = plan;
   const lanes = nodes.filter((node) => node.lane && variant.has(node));
-  const operations = lanes.reduce((sum, node) => sum + costOf(node)[0], 0);
+  // Behind the loop a store costs next to nothing.
+  const stored = plan.store ? ACCESS_OPERATIONS : 0;
+  const operations = lanes.reduce((sum, node) => sum + costOf(node)[0], stored);
   const floats = lanes.filter((node) => costOf(node)[1] === 4 && operation(node).startsWith('f')).length;
   const rowReads = nodes.filter(({ leaf }) => leaf.kind === 'row').length;
   const uniform = nodes.filter((node) => !node.lane && variant.has(node));

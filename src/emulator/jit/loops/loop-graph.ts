@@ -53,6 +53,8 @@ export interface LoopGraph {
    */
   readonly ambiguous: ReadonlyMap<number, readonly Node[]>;
   readonly again: Again;
+  /** What lanes store. */
+  readonly stored: NodeOf<'store'> | undefined;
   /** EXEC of a lane when the iteration begins. */
   readonly exec: Node;
   readonly writesExec: boolean;

@@ -10,6 +10,7 @@ import type { Decoded } from '../function/decoded.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
+import { FinalStore } from './final-store.ts';
 import { LaneBody, type LaneWay } from './lane-body.ts';
 import { type GroupResults, LoopBody } from './loop-body.ts';
 import type { Skip } from './loop-graph.ts';
@@ -129,6 +130,7 @@ export class LoopLowering {
       longest,
       unfinished,
       notes: this.#notes,
+      storedAllocation: plan.store && i32(),
       counted,
     };
     for (const local of [chunk, unfinished, longest]) {
@@ -151,7 +153,9 @@ export class LoopLowering {
       f.free(...locals.values());
       locals.clear();
     }
+    const { storedAllocation } = environment;
     f.free(chunk, pointer, count, limit, longest, ...counted, ...entered);
+    if (storedAllocation) f.free(storedAllocation);
     return unfinished;
   }
 
@@ -179,6 +183,7 @@ export class LoopLowering {
       ? new LaneBody({ ...environment, plan: this.#lanes.program.plan }, this.#lanes, this.#unfit!)
       : new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
     fast.prepare();
+    const final = fast instanceof LoopBody ? this.#finalStore(environment, fast) : undefined;
     const bits = f.local('i32');
     const end = f.local('i32');
     // Whether a group has run.
@@ -215,25 +220,17 @@ export class LoopLowering {
             this.#setBegun(begun);
             f.br(done);
           };
-          if (this.#unfit && !this.#lanes) this.#tryFirst(this.#unfit, begun, giveUp, run);
+          if (final) run(giveUp);
+          else if (this.#unfit && !this.#lanes) this.#tryFirst(this.#unfit, begun, giveUp, run);
           else run();
         });
+        if (final) {
+          final.undo();
+          this.#goOtherwise(this.#unfit!);
+          return;
+        }
         this.#setBegun(begun);
-        const invariants = new LoopValues(this.state, environment.invariants);
-        const slow = new LoopBody({ ...environment, invariants }, 1, false);
-        slow.prepare();
-        f.loop(undefined, (next) => {
-          this.#setBits(bits, chunk, 15);
-          slow.emit(undefined, bits, ({ scalars }) => {
-            this.#keepLongest(environment, scalars);
-          });
-          this.#advance(chunk, pointer, 4);
-          f.get(chunk);
-          f.get(end);
-          f.op('i32.ne');
-          f.brIf(next);
-        });
-        invariants.release();
+        this.#emitSlowGroup(environment, bits, end);
         this.#advance(chunk, pointer, -lanes);
       });
       this.#advance(chunk, pointer, lanes);
@@ -242,9 +239,47 @@ export class LoopLowering {
       f.op('i32.ne');
       f.brIf(again);
     });
+    final?.emit();
     if (fast instanceof LaneBody) fast.finish();
     fast.release();
     f.free(bits, end, begun);
+  }
+
+  /** Where the loop stores; emits what is asked before it. Waves whose lanes do not suit go another way. */
+  #finalStore(environment: LoopEnvironment, fast: LoopBody): FinalStore | undefined {
+    const { f } = this.state;
+    const { store } = this.plan;
+    if (!store) return undefined;
+    const final = new FinalStore(environment, store, (...asked) => fast.evaluate(...asked));
+    f.block(undefined, (suits) => {
+      f.block(undefined, (otherwise) => {
+        final.prepare(otherwise);
+        f.br(suits);
+      });
+      this.#goOtherwise(this.#unfit!);
+    });
+    return final;
+  }
+
+  /** Chunks from the one at hand on, up to `end`, each the slow way. */
+  #emitSlowGroup(environment: LoopEnvironment, bits: Local, end: Local): void {
+    const { f } = this.state;
+    const { chunk, pointer } = environment;
+    const invariants = new LoopValues(this.state, environment.invariants);
+    const slow = new LoopBody({ ...environment, invariants }, 1, false);
+    slow.prepare();
+    f.loop(undefined, (next) => {
+      this.#setBits(bits, chunk, 15);
+      slow.emit(undefined, bits, ({ scalars }) => {
+        this.#keepLongest(environment, scalars);
+      });
+      this.#advance(chunk, pointer, 4);
+      f.get(chunk);
+      f.get(end);
+      f.op('i32.ne');
+      f.brIf(next);
+    });
+    invariants.release();
   }
 
   #setBegun(begun: Local): void {
@@ -259,6 +294,12 @@ export class LoopLowering {
     f.block(undefined, run);
     f.get(begun);
     f.brIf(giveUp);
+    this.#goOtherwise(unfit);
+  }
+
+  /** Nothing has happened: the wave goes another way, and does not try this one again. */
+  #goOtherwise(unfit: Local): void {
+    const { f } = this.state;
     this.#setLoop(() => f.i32(0));
     f.i32(1);
     f.set(unfit);

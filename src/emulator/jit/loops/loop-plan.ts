@@ -1,11 +1,11 @@
 /** Whether a loop can run chunk by chunk with the same result, and what that takes. */
-import { STATE_OFFSETS } from '../../machine/layout.ts';
+import { MATRIX_ROW_COUNT, STATE_OFFSETS } from '../../machine/layout.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Literals } from '../function/literals.ts';
 import type { Liveness } from '../function/liveness.ts';
 import { haveFastAccess, isAccess, usedBy } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
-import { type Node, nodesBehind } from '../regions/node.ts';
+import { type Node, type NodeOf, nodesBehind } from '../regions/node.ts';
 import { NO_FACTS, type UsualFacts, UsualValues } from '../regions/usual.ts';
 import { LoopBuilder } from './loop-builder.ts';
 import { isBallot, type LoopGraph } from './loop-graph.ts';
@@ -15,11 +15,19 @@ import type { NaturalLoop } from './natural-loop.ts';
 
 const EXEC = STATE_OFFSETS.exec;
 const MAX_SKIPS = 4;
+/** Rows of a loop that stores: what they held before it stands where products of matrices would. */
+const MAX_KEPT_ROWS = MATRIX_ROW_COUNT;
 
 /** A number that says whether a lane of a mask is set. */
 export interface LaneTest {
   readonly mask: Node;
   readonly when: boolean;
+}
+
+/** A store of lanes, and the rows that hold what it stores behind an iteration. */
+export interface LoopStore {
+  readonly node: NodeOf<'store'>;
+  readonly rows: readonly number[];
 }
 
 export interface LoopPlan extends UsualFacts {
@@ -38,6 +46,7 @@ export interface LoopPlan extends UsualFacts {
   readonly cleared: ReadonlySet<number>;
   /** Rows that something after the loop may read. */
   readonly rowsOutside: ReadonlySet<number>;
+  readonly store: LoopStore | undefined;
   /** Less, for iterations in which nothing rare happens. */
   readonly usual?: LoopPlan;
 }
@@ -120,11 +129,14 @@ class Planner {
     )
       return undefined;
     const rowsOutside = new Set([...rows.keys()].filter((offset) => this.#liveness.isLiveAt(this.#exitBlock, offset)));
+    const variant = variantNodes(graph, nodes);
+    const store = graph.stored && finalStore(graph.stored, { nodes, variant, rows });
+    if (graph.stored && !store) return undefined;
     const plan: LoopPlan = {
       loop: this.#loop,
       graph,
       nodes,
-      variant: variantNodes(graph, nodes),
+      variant,
       ...NO_FACTS,
       rows,
       scalars,
@@ -132,6 +144,7 @@ class Planner {
       tests,
       cleared,
       rowsOutside,
+      store,
     };
     return { ...plan, usual: usualPlan(plan) };
   }
@@ -167,13 +180,14 @@ class Planner {
     masks: ReadonlyMap<number, Node>,
     tests: ReadonlyMap<number, LaneTest>,
   ): Node[] {
-    const { values, again, exec, skips, counted } = this.#graph;
+    const { values, again, stored, exec, skips, counted } = this.#graph;
     const needed = new Set<Node>([...rows.values(), ...scalars.values(), ...masks.values(), exec, ...counted]);
     for (const { mask } of [...tests.values(), ...skips]) needed.add(mask);
     needed.add(again.kind === 'lanes' ? again.mask : again.condition);
     for (const node of values.nodes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;
-      needed.add(node);
+      // What it stores is in rows; where, is asked before the loop.
+      if (node !== stored) needed.add(node);
       for (const arg of node.args) needed.add(arg);
       const { low, high, floor } = node.address ?? {};
       for (const part of [low, high, floor, node.active]) if (part) needed.add(part);
@@ -241,6 +255,22 @@ class Planner {
     }
     return [again.mask, ...[...tests.values()].map(({ mask }) => mask)].every(stays);
   }
+}
+
+/**
+ * Undefined unless the place of each lane is the same in all iterations, what it gets is in rows behind each,
+ * and only lanes load.
+ */
+function finalStore(
+  node: NodeOf<'store'>,
+  { nodes, variant, rows }: Pick<LoopPlan, 'nodes' | 'variant' | 'rows'>,
+): LoopStore | undefined {
+  const { low, high } = node.address!;
+  const data = node.args.slice(1, 1 + Math.max(1, node.leaf.sizeBytes / 4));
+  const offsets = data.map((value) => [...rows].find(([, next]) => next === value)?.[0]);
+  const isFixed = high !== undefined && !variant.has(low) && !variant.has(high);
+  if (!isFixed || rows.size > MAX_KEPT_ROWS || nodes.some((each) => isAccess(each) && !each.lane)) return undefined;
+  return offsets.every((offset) => offset !== undefined) ? { node, rows: offsets } : undefined;
 }
 
 function variantNodes({ rows, scalars, masks, entryMasks }: LoopGraph, nodes: readonly Node[]): Set<Node> {

@@ -26,12 +26,14 @@ import {
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../../wasm/function.ts';
+import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ, NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
 import { AddressChecks, isIndexFar } from '../regions/address-checks.ts';
+import { mayBeIn } from '../regions/allocation-at.ts';
 import { followingSpread, loadFollowingPair, pushFollowing } from '../regions/following-lanes.ts';
 import type { Hoisted } from '../regions/hoisted.ts';
 import { loadLanes } from '../regions/lane-accesses.ts';
@@ -80,7 +82,7 @@ interface Opening {
 }
 
 /** Evaluates values of a chunk as they are when the loop is entered. */
-export type Evaluate = (chunk: Chunk, roots: readonly Node[], values: LoopValues) => EmittedValues;
+export type Evaluate = (place: ChunkPlace, roots: readonly Node[], values: LoopValues) => EmittedValues;
 
 export class SideBySideAccesses {
   readonly #environment: LoopEnvironment;
@@ -145,7 +147,7 @@ export class SideBySideAccesses {
       const address = this.#found.addresses.get(load)!;
       const guideLow = values.local(address.low);
       const looked = chunks.map((chunk, i) => {
-        const { argument, release } = evaluate(chunk, [group.parts.low, group.parts.high!], values);
+        const { argument, release } = evaluate(chunk.place, [group.parts.low, group.parts.high!], values);
         const found = this.#look(group, (node) => argument(node).lanes[0]!, spreads[i]!, bad);
         release();
         return found;
@@ -224,7 +226,7 @@ export class SideBySideAccesses {
     // Before the guide an index of a lane might be less than 0 when the guide's is not.
     if (address.indices.some(({ isSigned }) => !isSigned)) assign(f, bad, or(bad, ltS(least, 0)));
     if (this.#ranges.has(group)) {
-      this.#ranges.learnGuide(group, guideLow, least, most);
+      this.#ranges.learnGuide(group, guideLow, least, most, this.#environment.storedAllocation);
       const isLong = gtU(sub(most, least), MAX_SPAN_BYTES);
       assign(f, bad, or(bad, and(isLong, eqz(this.#ranges.permitsGuide(group, guideLow)))));
     }
@@ -258,7 +260,8 @@ export class SideBySideAccesses {
 
   /** Looks at what the guide's addresses are in an iteration. */
   check(values: LoopValues, slow: BlockLabel): void {
-    const { f, spaces } = this.#environment.state;
+    const { state, storedAllocation } = this.#environment;
+    const { f, spaces } = state;
     const looked = new Set<string>();
     for (const [group, { address, least, most }] of this.#places) {
       const [low, high] = [values.local(address.low), values.local(address.high)];
@@ -285,7 +288,11 @@ export class SideBySideAccesses {
         const last = validityOf(sum(low, most, group.max - 1));
         push(f, eqz(and(and(first, last), MAY_READ)));
         f.brIfRare(slow);
-        this.#ranges.learnGuide(group, low, least, most);
+        this.#ranges.learnGuide(group, low, least, most, storedAllocation);
+        if (storedAllocation) {
+          push(f, mayBeIn(f, sum(low, least, group.min), storedAllocation));
+          f.brIfRare(slow);
+        }
         push(f, and(gtU(sub(most, least), MAX_SPAN_BYTES), isUnknown));
         f.brIfRare(slow);
       });

@@ -44,18 +44,21 @@ export function verticalLoops(
     if (!plan || (options.countsPcs && changesLanes(plan) && plan.nodes.some(isAccess))) continue;
     const usual = plan.usual ?? plan;
     const found = sideBySide(usual);
+    const { store } = plan;
+    if (store && !(found && store.rows.every((row) => found.plan.rows.has(row)))) continue;
     const steady = found ? [false, true].map((isApart) => ({ found, isApart })) : [];
     const all = mode !== 'auto';
     const waysOf = (way?: SteadyWay): readonly LoopWay[] => {
       const { chunkCount, pays } = estimate(usual, options.waveSize, way);
       return pays || all ? [{ chunkCount, steady: way }] : [];
     };
-    const lanes = mode === 'always' ? undefined : laneWay(usual, options);
+    const lanes = mode === 'always' || store ? undefined : laneWay(usual, options);
     const alone: readonly LoopWay[] =
       lanes && (all || laneWayPays(usual, options.waveSize, lanes.program))
         ? [{ chunkCount: 1, steady: undefined, lanes }]
         : [];
-    const ways = [...(mode === 'lanes' ? alone : []), ...steady.flatMap(waysOf), ...(all ? [] : alone), ...waysOf()];
+    const others = store ? [] : [...(all ? [] : alone), ...waysOf()];
+    const ways = [...(mode === 'lanes' ? alone : []), ...steady.flatMap(waysOf), ...others];
     if (ways.length > 0) result.set(header, { plan, ways });
   }
   return result;

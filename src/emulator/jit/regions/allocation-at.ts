@@ -1,5 +1,19 @@
 /** The allocation around an address of device memory, as code finds it (PAGE_EXTENTS in layout.ts). */
-import { and, assign, loadFrom, ne, operation, type Push, shl, shrU } from '../../../wasm/expression.ts';
+import {
+  and,
+  assign,
+  eq,
+  eqz,
+  loadFrom,
+  ne,
+  operation,
+  or,
+  type Push,
+  push,
+  shl,
+  shrU,
+  type Term,
+} from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { GRANULE_SIZE_BYTES, MAY_READ, MAY_WRITE, PAGE_EXTENTS, PAGE_SIZE_BYTES } from '../../machine/layout.ts';
 
@@ -25,5 +39,17 @@ export function allocationAt(f: FunctionBuilder, address: Local): AllocationAt {
     sizeBytes: and(extent, -GRANULE_SIZE_BYTES),
     permits: ({ writes }) => ne(and(extent, writes ? MAY_WRITE : MAY_READ), 0),
     release: () => f.free(pair, extent),
+  };
+}
+
+/** Whether an address may be in an allocation, of which this is the start. */
+export function mayBeIn(f: FunctionBuilder, address: Term, allocation: Local): Push {
+  return () => {
+    const local = f.local('i32');
+    assign(f, local, address);
+    const { start, sizeBytes, release } = allocationAt(f, local);
+    push(f, or(eqz(sizeBytes), eq(start, allocation)));
+    release();
+    f.free(local);
   };
 }

@@ -12,6 +12,7 @@ import {
   assign,
   loadFrom,
   ltU,
+  ne,
   operation,
   type Push,
   push,
@@ -48,12 +49,15 @@ export class PermittedRanges {
     this.#state = state;
   }
 
-  /** Emits what comes before the code: nothing is known. Some groups get no range. */
-  emit(groups: Iterable<AccessGroup>): void {
+  /**
+   * Emits what comes before the code: nothing is known. Some groups get no range, and none does where
+   * accesses are not checked, unless code is to know where they lead (`always`).
+   */
+  emit(groups: Iterable<AccessGroup>, always = false): void {
     const { f, wave, context } = this.#state;
     const hasAny = ({ space }: AccessGroup): boolean => space === 'global' || space === 'flat';
     const places = [...new Set(groups)].filter(hasAny).slice(0, RANGE_COUNT);
-    if (places.length === 0 || !context.checksAccesses) return;
+    if (places.length === 0 || (!context.checksAccesses && !always)) return;
     const none = f.local('v128');
     assign(f, none, operation('i32x4.splat', SIGN));
     for (const [i, group] of places.entries()) {
@@ -105,11 +109,15 @@ export class PermittedRanges {
     return ltU(sub(low, first!), count!);
   }
 
-  /** Makes the allocation around the guide the range of lanes from `least` to `most` bytes away from it. */
-  learnGuide(group: AccessGroup, low: Local, least: Local, most: Local): void {
+  /**
+   * Makes the allocation around the guide the range of lanes from `least` to `most` bytes away from it,
+   * unless it is the one that starts at `except`.
+   */
+  learnGuide(group: AccessGroup, low: Local, least: Local, most: Local, except?: Local): void {
     const { start, count, release } = this.#find(group, low);
+    const all = count(sub(most, least));
     this.#setGuide(group, GUIDE_FIRST, sub(sub(start, group.min), least));
-    this.#setGuide(group, GUIDE_COUNT, count(sub(most, least)));
+    this.#setGuide(group, GUIDE_COUNT, except ? select(all, 0, ne(start, except)) : all);
     release();
   }
 
