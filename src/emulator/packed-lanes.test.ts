@@ -12,7 +12,10 @@ const MASKS: Readonly<Record<string, readonly [low: number, high: number]>> = {
   'one lane': [0x00000100, 0],
   'a chunk and others': [0x0f010100, 0x10000001],
   'every second': [0x55555555, 0xaaaaaaaa],
+  'all but three': [0xfffefbff, 0x7fffffff],
 };
+/** So much that chunks with some lanes off have no second body in its place. */
+const LONG = Array.from({ length: 95 }, (_, i) => `v_${['xor_b32', 'add_u32'][i % 2]} v6, ${i % 60}, v6`).join('\n');
 /** v1 is the place of each lane, in no order. */
 const PLACES = 'v_mul_u32_u24 v1, 52, v0\n v_and_b32 v1, 0x7fc, v1';
 /** Lanes that are off see what they had. */
@@ -61,6 +64,31 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     s_waitcnt vmcnt(0)
     v_mul_f32 v5, 2.0, v4
     v_add_f32 v5, v5, v4`,
+  'a long region': `
+    global_load_dword v6, v1, s[0:1]
+    s_waitcnt vmcnt(0)
+    ${LONG}
+    v_mov_b32 v4, v6
+    global_store_dword v1, v6, s[0:1] offset:4`,
+  'a long region of numbers that may be NaNs': `
+    global_load_dword v6, v1, s[0:1]
+    s_waitcnt vmcnt(0)
+    v_mul_f32 v5, 2.0, v6
+    v_cmp_lt_f32 vcc, v5, v6
+    ${LONG}
+    v_cndmask_b32 v4, v5, v6, vcc`,
+  'a store of a long region, all to one place': `
+    v_mov_b32 v2, 16
+    v_mov_b32 v6, v0
+    ${LONG}
+    global_store_dword v2, v6, s[0:1]`,
+  'an atomic in a long region': `
+    v_mov_b32 v2, 8
+    v_mov_b32 v6, v0
+    ${LONG}
+    global_atomic_add v4, v2, v6, s[0:1] glc
+    s_waitcnt vmcnt(0)
+    v_mov_b32 v5, v4`,
   'masks of the wave': `
     s_mov_b32 s6, 0x12345678
     s_mov_b32 s7, 0x9abcdef0
@@ -96,6 +124,17 @@ const FAULTS: Readonly<Record<string, string>> = {
     global_load_dword v4, v1, s[0:1]
     s_waitcnt vmcnt(0)
     global_store_dword v1, v4, s[0:1]`,
+  'the last lane loads beyond the buffer in a long region': `
+    v_mov_b32 v3, 0x4000
+    v_cmp_le_u32 vcc, 28, v0
+    v_cndmask_b32 v2, 0, v3, vcc
+    v_add_u32 v1, v1, v2
+    s_nop 0
+    s_sleep 0
+    global_load_dword v6, v1, s[0:1]
+    s_waitcnt vmcnt(0)
+    ${LONG}
+    global_store_dword v1, v6, s[0:1]`,
   'a lane in the middle stores beyond the buffer': `
     v_mov_b32 v3, 0x4000
     v_cmp_le_u32 vcc, 14, v0
@@ -129,7 +168,7 @@ for (const [masks, mask] of Object.entries(MASKS)) {
   });
 }
 test('lanes here and there: which faults', () => {
-  for (const mask of [MASKS['one of each chunk']!, MASKS['every second']!])
+  for (const mask of [MASKS['one of each chunk']!, MASKS['every second']!, MASKS['all but three']!])
     for (const program of Object.values(FAULTS)) {
       compareOutcomes(ofMask(program, mask), true, {}, 64);
       compareOutcomes(half(ofMask(program, mask)), true, { processor: 'gfx1100' }, 32);

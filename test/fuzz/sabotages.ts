@@ -371,6 +371,27 @@ export const SABOTAGES: readonly Sabotage[] = [
     noticedBy: packedLanes,
   },
   {
+    name: 'long regions: lanes that are off',
+    file: 'src/emulator/jit/regions/masked-part.ts',
+    from: 'giveUp, mask, nibble);',
+    to: 'giveUp, undefined, nibble);',
+    noticedBy: packedLanes,
+  },
+  {
+    name: 'long regions: chunks that give up',
+    file: 'src/emulator/jit/regions/masked-part.ts',
+    from: "assign(f, left, operation('i64.or', left, bits));",
+    to: '',
+    noticedBy: packedLanes,
+  },
+  {
+    name: 'long regions: chunks that are not full',
+    file: 'src/emulator/jit/regions/chunk-loop.ts',
+    from: 'push(f, ne(nibble, 15));\n          f.brIf(giveUp);',
+    to: '',
+    noticedBy: packedLanes,
+  },
+  {
     name: 'fast atomics: permission',
     file: 'src/emulator/jit/regions/fast-atomic.ts',
     from: "f.i32(MAY_READ | MAY_WRITE);\n    f.op('i32.ne');",

@@ -6,7 +6,7 @@
  * and without a loop.
  */
 import { assert } from '../../../base/errors.ts';
-import { assign, push, sum } from '../../../wasm/expression.ts';
+import { assign, eqz, ne, operation, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
@@ -17,10 +17,12 @@ import { ChunkCursor } from './chunk-cursor.ts';
 import { Hoisted } from './hoisted.ts';
 import type { EmittedValues } from './linear-access.ts';
 import { LinearAccesses } from './linear-accesses.ts';
+import { maskedPart, mayBeMasked } from './masked-part.ts';
 import type { Node, NodeOf } from './node.ts';
-import { hasGaps, isSparse, mayBePacked, packedPart } from './packed-part.ts';
+import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
+import type { ApartLanes } from './region-part.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import { NO_FACTS, type UsualValues } from './usual.ts';
@@ -70,6 +72,8 @@ interface LoopContents {
   release(): void;
 }
 
+/** Whether chunks with some lanes off have no fast body in place: they go through one that is apart. */
+const isLong = ({ size }: ChunkBody): boolean => size > MAX_MASKED_SIZE;
 const isShort = ({ size, hasAccesses }: ChunkBody): boolean => size <= MASKED_SIZE && !hasAccesses;
 
 interface LinearBody {
@@ -105,10 +109,12 @@ export class ChunkLoop {
     const fastly = { hoisted, groups, ranges, linear: undefined };
     const fast = isFast ? new ChunkBody(environment, usually, fastly) : undefined;
     this.#prepare();
-    const isPacked = fast && !isShort(fast) && fast.size <= MAX_MASKED_SIZE && mayBePacked(usually.lanes, groups);
-    if (isPacked)
-      this.#emitPacked(packedPart(environment, usually, groups), () => this.#emitMain(contents, fast, fastly));
-    else this.#emitMain(contents, fast, fastly);
+    const main = (): void => this.#emitMain(contents, fast, fastly);
+    if (fast && !isShort(fast) && !isLong(fast) && mayBePacked(usually.lanes, groups))
+      this.#emitFirst(packedPart(environment, usually, groups), main);
+    else if (fast && isLong(fast) && mayBeMasked(usually.lanes))
+      this.#emitFirst(maskedPart(environment, usually, groups), main);
+    else main();
     this.#at.release();
   }
 
@@ -218,28 +224,27 @@ export class ChunkLoop {
     };
   }
 
-  /** Lanes here and there go first, where few are on. */
-  #emitPacked(call: (exec: Local) => void, rest: () => void): void {
+  /** Some of EXEC's lanes go first, apart; `call` leaves those of them that are to go another way. */
+  #emitFirst({ lanes, ifWorth, call }: ApartLanes, rest: () => void): void {
     const { f } = this.#state;
     const exec = this.#exec;
-    const left = f.local('i64');
+    const [left, first] = [f.local('i64'), f.local('i64')];
     assign(f, left, exec);
+    assign(f, first, lanes(exec));
     this.#left = left;
     f.block(undefined, (done) => {
-      push(f, hasGaps(exec));
-      f.if(undefined, () => {
-        push(f, isSparse(exec));
-        f.ifRare(() => {
-          call(exec);
-          f.tee(left);
-          f.op('i64.eqz');
-          f.brIf(done);
-        });
+      ifWorth(f, first, () => {
+        push(f, operation('i64.xor', exec, first));
+        call(first);
+        f.op('i64.or');
+        f.tee(left);
+        f.op('i64.eqz');
+        f.brIf(done);
       });
       rest();
     });
     this.#left = undefined;
-    f.free(left);
+    f.free(left, first);
   }
 
   /** Lanes to be done. */
@@ -321,31 +326,66 @@ export class ChunkLoop {
       f.i32(lanes);
       f.op('i32.add');
       f.set(end);
+      const each = (body: ChunkBody, giveUp: BlockLabel): void =>
+        this.#emitChunks(body, unrolledChunks(body), chunks, end, giveUp);
+      const tryLinear = (done: BlockLabel, no: BlockLabel, giveUp: BlockLabel): void => {
+        if (!linear) return;
+        linear.accesses.emit(chunks, this.#at.chunk, this.#valuesAhead(linear.body, linear.accesses), no);
+        each(linear.body, giveUp);
+        f.br(done);
+      };
+      const refuseUnlessFull = (no: BlockLabel): void => {
+        this.#at.setNibble(bits, this.#exec, 2 ** lanes - 1);
+        f.get(bits);
+        f.i32(2 ** lanes - 1);
+        f.op('i32.ne');
+        f.brIf(no);
+      };
       f.block(undefined, (done) => {
+        if (isLong(fast)) {
+          f.block(undefined, (no) => {
+            refuseUnlessFull(no);
+            tryLinear(done, no, no);
+          });
+          this.#emitEachChunk(fast, slow, end);
+          return;
+        }
         f.block(undefined, (giveUp) => {
-          this.#at.setNibble(bits, this.#exec, 2 ** lanes - 1);
-          f.get(bits);
-          f.i32(2 ** lanes - 1);
-          f.op('i32.ne');
-          f.brIf(giveUp);
-          const each = (body: ChunkBody): void => this.#emitChunks(body, unrolledChunks(body), chunks, end, giveUp);
-          if (linear) {
-            f.block(undefined, (no) => {
-              linear.accesses.emit(chunks, this.#at.chunk, this.#valuesAhead(linear.body, linear.accesses), no);
-              each(linear.body);
-              f.br(done);
-            });
-          }
-          each(fast);
+          refuseUnlessFull(giveUp);
+          f.block(undefined, (no) => tryLinear(done, no, giveUp));
+          each(fast, giveUp);
           f.br(done);
         });
-        const mayMask = !isShort(fast) && fast.size <= MAX_MASKED_SIZE;
-        this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
+        this.#emitSlowLoop(slow, end, isShort(fast) ? undefined : fast);
       });
       this.#at.pushIsBeforeEnd();
       f.brIf(again);
     });
     f.free(bits, end);
+  }
+
+  /** Chunks from #chunk on up to `end`: the fast way where all lanes are on, else the slow one. */
+  #emitEachChunk(fast: ChunkBody, slow: SlowBody, end: Local): void {
+    const { f } = this.#state;
+    const nibble = f.local('i32');
+    f.loop(undefined, (again) => {
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          this.#at.setNibble(nibble, this.#exec, 15);
+          push(f, eqz(nibble));
+          f.brIf(done);
+          push(f, ne(nibble, 15));
+          f.brIf(giveUp);
+          fast.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 }, giveUp);
+          f.br(done);
+        });
+        slow(nibble);
+      });
+      this.#at.advance();
+      push(f, ne(this.#at.chunk, end));
+      f.brIf(again);
+    });
+    f.free(nibble);
   }
 
   /** Chunks from #chunk on up to `end`, `unrolled` of them in an iteration. */

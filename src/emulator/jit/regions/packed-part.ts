@@ -23,7 +23,7 @@ import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.
 import { Hoisted } from './hoisted.ts';
 import type { Node } from './node.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
-import { RegionPart } from './region-part.ts';
+import { type ApartLanes, RegionPart } from './region-part.ts';
 
 /** Values of lanes that depend on what is next to a lane, or that it may not do twice. */
 const UNFIT = new Set<Node['leaf']['kind']>(['laneByte', 'atomic']);
@@ -33,13 +33,13 @@ export const mayBePacked = (lanes: readonly Node[], groups: ReadonlyMap<Node, Ac
   lanes.every(({ leaf }) => !UNFIT.has(leaf.kind)) && [...groups.values()].every(({ space }) => space !== 'private');
 
 /** Whether lanes that are off stand between those that are on. */
-export const hasGaps = (exec: Local): Push => {
+const hasGaps = (exec: Local): Push => {
   const lowest = operation('i64.and', exec, operation('i64.sub', 0n, exec));
   return ne64(operation('i64.and', exec, add64(exec, lowest)), 0n);
 };
 
 /** Whether lanes that are on are in so many chunks that they are better packed. */
-export function isSparse(exec: Local): Push {
+function isSparse(exec: Local): Push {
   const pairs = operation('i64.or', exec, operation('i64.shr_u', exec, 1n));
   const nibbles = operation('i64.or', pairs, operation('i64.shr_u', pairs, 2n));
   const chunks = count(operation('i64.and', nibbles, 0x1111111111111111n));
@@ -50,12 +50,11 @@ export function isSparse(exec: Local): Push {
 
 const count = (mask: Term): Push => operation('i32.wrap_i64', operation('i64.popcnt', mask));
 
-/** The result emits a call for some lanes, which leaves on the stack those that are to go another way. */
 export function packedPart(
   caller: ChunkEnvironment,
   values: BodyValues,
   groups: ReadonlyMap<Node, AccessGroup>,
-): (exec: Local) => void {
+): ApartLanes {
   const options = { name: 'packed', isFast: true, parameters: ['i64'], results: ['i64'] } as const;
   const part = new RegionPart(caller, values, options, ({ state, environment, values, parameters }) => {
     const { f, wave } = state;
@@ -92,5 +91,15 @@ export function packedPart(
     });
     f.get(rest);
   });
-  return (exec) => part.call([exec]);
+  return {
+    lanes: (exec) => (f) => f.get(exec),
+    ifWorth(f, exec, emit) {
+      push(f, hasGaps(exec));
+      f.if(undefined, () => {
+        push(f, isSparse(exec));
+        f.ifRare(emit);
+      });
+    },
+    call: (exec) => part.call([exec]),
+  };
 }
