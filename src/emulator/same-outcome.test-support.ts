@@ -26,6 +26,7 @@ function outcomeOf(program: string, options: RigOptions, waveSize: 32 | 64): Out
 /** The same instructions as RDNA names them, for a wave of 32. */
 const NAMES: Readonly<Record<string, string>> = {
   dwordx4: 'b128',
+  dwordx3: 'b96',
   dwordx2: 'b64',
   dword: 'b32',
   ubyte: 'u8',

@@ -42,7 +42,55 @@ const INDEXED = `
   v_add_co_u32 v2, vcc, s0, v2
   v_addc_co_u32 v3, vcc, v4, v3, vcc`;
 
+/** Each dword of a wide load is stored at its own place. */
+const wide = (dwords: 2 | 3 | 4, stride: number, before = ''): string => `
+  ${each(stride)}
+  v_lshlrev_b32 v3, 2, v0
+  ${before}
+  ${CUT}
+  global_load_dwordx${dwords} v[4:${3 + dwords}], v1, s[0:1] offset:20
+  s_waitcnt vmcnt(0)
+  ${[4, 5, 6, 7]
+    .slice(0, dwords)
+    .map((register, i) => `global_store_dword v3, v${register}, s[0:1] offset:${2048 + i * 256}`)
+    .join('\n')}`;
+/** In LDS, of numbers that lanes stored there; without the offset that reading makes unaligned. */
+const wideLds = (dwords: 2 | 4, stride: number): string => `
+  v_lshlrev_b32 v3, 2, v0
+  v_mul_u32_u24 v4, 0x10305, v0
+  ds_write_b32 v3, v4
+  ds_write_b32 v3, v4 offset:256
+  ${each(stride)}
+  s_waitcnt lgkmcnt(0)
+  ${CUT}
+  ds_read_b${dwords * 32} v[4:${3 + dwords}], v1
+  s_waitcnt lgkmcnt(0)
+  v_add_u32 v4, v4, v5
+  v_lshl_add_u32 v4, v${3 + dwords}, 1, v4
+  global_store_dword v3, v4, s[0:1]`;
+
 const PROGRAMS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    ([2, 3, 4] as const).flatMap((dwords) =>
+      [0, 4, 8, 4 * dwords].flatMap((stride) => [
+        [`${dwords} dwords, lanes ${stride} bytes apart`, wide(dwords, stride)],
+        [
+          `${dwords} dwords, lanes ${stride} bytes apart, some off`,
+          wide(dwords, stride, 's_mov_b32 exec_lo, 0x7ffffff0'),
+        ],
+      ]),
+    ),
+  ),
+  ...Object.fromEntries(
+    ([2, 4] as const).flatMap((dwords) =>
+      [0, 4, 8].map((stride) => [`${dwords} dwords of LDS, lanes ${stride} bytes apart`, wideLds(dwords, stride)]),
+    ),
+  ),
+  'pairs of dwords at indices that overlap': `${MIDDLE}\n${each(1)}\n v_add_u32 v1, -8, v1\n v_lshlrev_b32 v5, 2, v0\n ${CUT}\n${INDEXED}
+    global_load_dwordx2 v[6:7], v[2:3], off offset:4
+    s_waitcnt vmcnt(0)
+    global_store_dword v5, v6, s[0:1] offset:1024
+    global_store_dword v5, v7, s[0:1] offset:2048`,
   'each its own': `${each(4)}\n${CUT}\n${add(0, 0)}`,
   apart: `${each(4)}\n${CUT}\n${add(0, 2048)}`,
   'the lane before stores what is loaded': `${each(4)}\n${CUT}\n${add(0, 4)}`,

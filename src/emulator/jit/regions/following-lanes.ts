@@ -2,16 +2,37 @@
  * Accesses of four lanes whose values follow each other without a gap, at linear addresses that are
  * permitted.
  */
-import { and, eq, eqz, leU, loadFrom, mul, or, type Push } from '../../../wasm/expression.ts';
+import { and, eq, eqz, leU, loadFrom, mul, or, type Push, type Term } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { DwordPair } from '../../lowering/dword-pairs.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
 import { DEVICE_MEMORY, NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { LaneStore } from './lane-accesses.ts';
 
-/** Whether lanes at such a distance, in any unit, follow each other, or, of a load, are the same. */
-export const isFollowing = (step: Local, unit: number, { writes }: { readonly writes: boolean }): Push =>
-  writes ? eq(step, unit) : unit === 1 ? leU(step, 1) : or(eq(step, unit), eqz(step));
+/** Bytes from lane to lane where each lane loads what the lane before does, but for a dword. */
+const OVERLAP_BYTES = 4;
+
+interface LanesOfAccesses {
+  readonly writes: boolean;
+  readonly unitBytes: number;
+}
+
+/** Whether lanes may load dwords of which their neighbors load some, too. */
+export const mayOverlap = ({ writes, unitBytes }: LanesOfAccesses): boolean => !writes && unitBytes > OVERLAP_BYTES;
+
+export const areOverlapping = (stride: Local): Push => eq(stride, OVERLAP_BYTES);
+
+/**
+ * Whether vectors are made of lanes at such a distance, in a unit of which a value has `unit`: they follow
+ * each other, or, of a load, are the same or overlap. Of more than 8 bytes they must overlap.
+ */
+export function isFollowing(step: Local, unit: number, group: LanesOfAccesses): Term {
+  const overlap = (unit * OVERLAP_BYTES) / group.unitBytes;
+  const ifOverlapping = mayOverlap(group) && Number.isInteger(overlap) ? eq(step, overlap) : undefined;
+  if (group.unitBytes > 8) return ifOverlapping ?? 0;
+  const own = group.writes ? eq(step, unit) : unit === 1 ? leU(step, 1) : or(eq(step, unit), eqz(step));
+  return ifOverlapping ? or(own, ifOverlapping) : own;
+}
 
 /**
  * Swizzle that makes each lane's value of a vector where lanes are `stride` bytes apart: `unitBytes`, its
@@ -65,6 +86,12 @@ export function storeFollowing(f: FunctionBuilder, address: Local, { offset, dat
     f.shuffle(sizeBytes === 1 ? PACKED_BYTES : PACKED_HALVES);
     f.loadLane(sizeBytes === 1 ? 'v128.store32_lane' : 'v128.store64_lane', offset, 0, DEVICE_MEMORY);
   }
+}
+
+/** A dword of lanes whose first dwords follow each other. */
+export function pushOverlapping(f: FunctionBuilder, address: Local, at: number): void {
+  f.get(address);
+  f.load('v128.load', at, DEVICE_MEMORY);
 }
 
 /**

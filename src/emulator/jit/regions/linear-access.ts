@@ -1,9 +1,15 @@
 /** What is known of accesses whose lanes are at equal distances, and what looks at them. */
-import type { Local } from '../../../wasm/function.ts';
+import { assign } from '../../../wasm/expression.ts';
+import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
+import type { AccessGroup } from './access-group.ts';
+import { areOverlapping, followingSpread, isFollowing, mayOverlap } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import type { IndexedAddress, Node } from './node.ts';
+
+/** Sizes of accesses that are one or two vectors where the lanes follow each other. */
+const VECTOR_UNITS = new Set([1, 2, 4, 8]);
 
 /**
  * What is known of a group of accesses in the chunks that follow: its lanes' addresses are at equal
@@ -33,8 +39,10 @@ export interface VectorAccess {
    * else is looked for.
    */
   readonly isVector: Local | undefined;
-  /** Bytes of each lane's value in that of four lanes that follow each other. */
+  /** Bytes of each lane's value in that of four lanes that follow each other; not of more than 8 bytes. */
   readonly swizzle: Local;
+  /** Of loads of two dwords: whether the second one is what the next lane has as its first. */
+  readonly overlaps: Local | undefined;
 }
 
 export interface LinearEnvironment {
@@ -47,4 +55,32 @@ export interface LinearEnvironment {
 export interface EmittedValues {
   argument(node: Node): LaneArgument;
   release(): void;
+}
+
+/**
+ * Whether accesses touch one place after another: then the lanes, too, may be further apart than one access.
+ */
+const hasNeighbors = ({ offsets, unitBytes }: AccessGroup): boolean =>
+  [...offsets].some((offset) => offsets.has(offset + unitBytes));
+
+/** Undefined where accesses of a group are never made of vectors. */
+export function newVector(f: FunctionBuilder, group: AccessGroup): VectorAccess | undefined {
+  const { unitBytes } = group;
+  if (!VECTOR_UNITS.has(unitBytes) && !mayOverlap(group)) return undefined;
+  const isVector = hasNeighbors(group) || unitBytes > 8 ? f.local('i32') : undefined;
+  const overlaps = unitBytes === 8 && mayOverlap(group) ? f.local('i32') : undefined;
+  return { isVector, swizzle: f.local('v128'), overlaps };
+}
+
+/** Says which way vectors are made of lanes at such a distance. */
+export function setVector(
+  f: FunctionBuilder,
+  { isVector, swizzle, overlaps }: VectorAccess,
+  group: AccessGroup,
+  stride: Local,
+): void {
+  if (isVector) assign(f, isVector, isFollowing(stride, group.unitBytes, group));
+  if (overlaps) assign(f, overlaps, areOverlapping(stride));
+  if (!group.writes && group.unitBytes <= 8)
+    assign(f, swizzle, followingSpread(stride, group.unitBytes, isVector !== undefined));
 }

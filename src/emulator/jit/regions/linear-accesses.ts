@@ -33,10 +33,17 @@ import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
-import { followingSpread, isFollowing, loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
+import { isFollowing, loadFollowingPair, pushFollowing, pushOverlapping, storeFollowing } from './following-lanes.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
-import type { EmittedValues, FollowingIndex, LinearAccess, LinearEnvironment } from './linear-access.ts';
+import {
+  type EmittedValues,
+  type FollowingIndex,
+  type LinearAccess,
+  type LinearEnvironment,
+  newVector,
+  setVector,
+} from './linear-access.ts';
 import type { IndexedAddress, Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
@@ -47,9 +54,6 @@ const REACH_LOG2 = 29;
  * of what is between them.
  */
 const MAX_STRIDE_BYTES = 128;
-/** Sizes of accesses that are one or two vectors where the lanes follow each other. */
-const VECTOR_UNITS = new Set([1, 2, 4, 8]);
-
 /** Addresses that turned out to be linear, while their range is checked. */
 interface LinearOpening {
   readonly steps: LaneSteps;
@@ -66,12 +70,6 @@ interface LinearOpening {
 const highWordOf = ({ parts }: AccessGroup): Node | undefined =>
   parts.indexed || !parts.high?.lane ? undefined : parts.high;
 
-/**
- * Whether accesses touch one place after another: then the lanes, too, may be further apart than one access.
- */
-const hasNeighbors = ({ offsets, unitBytes }: AccessGroup): boolean =>
-  [...offsets].some((offset) => offsets.has(offset + unitBytes));
-
 export class LinearAccesses {
   /** Lane values that `emit` needs. */
   readonly nodes: readonly Node[];
@@ -87,10 +85,7 @@ export class LinearAccesses {
     const { f } = environment.state;
     for (const group of groups) {
       const isPrivate = group.space === 'private';
-      const vector =
-        !isPrivate && VECTOR_UNITS.has(group.unitBytes)
-          ? { isVector: hasNeighbors(group) ? f.local('i32') : undefined, swizzle: f.local('v128') }
-          : undefined;
+      const vector = isPrivate ? undefined : newVector(f, group);
       this.#accesses.set(group, {
         address: f.local('i32'),
         stride: isPrivate ? undefined : f.local('i32'),
@@ -122,7 +117,11 @@ export class LinearAccesses {
   release(): void {
     const { f } = this.#environment.state;
     for (const { address, stride, vector } of this.#accesses.values())
-      f.free(...[address, stride, vector?.isVector, vector?.swizzle].filter((local) => local !== undefined));
+      f.free(
+        ...[address, stride, vector?.isVector, vector?.swizzle, vector?.overlaps].filter(
+          (local) => local !== undefined,
+        ),
+      );
     f.free(...this.#bases.values());
   }
 
@@ -307,12 +306,7 @@ export class LinearAccesses {
   /** Says which way vectors are made, as the stride of the group is. */
   setVector(group: AccessGroup): void {
     const { vector, stride } = this.of(group);
-    if (!vector) return;
-    const { isVector, swizzle } = vector;
-    const { f } = this.#environment.state;
-    if (isVector) assign(f, isVector, isFollowing(stride!, group.unitBytes, group));
-    if (group.writes) return;
-    assign(f, swizzle, followingSpread(stride!, group.unitBytes, isVector !== undefined));
+    if (vector) setVector(this.#environment.state.f, vector, group, stride!);
   }
 
   #openLds({ max }: AccessGroup, address: Local, stride: Local | undefined, span: Local, no: BlockLabel): void {
@@ -393,10 +387,13 @@ export class LinearAccesses {
     const { address, vector } = access;
     const results = dwords.map(() => f.local('v128'));
     const following = (): void => {
-      for (const [i, { load }] of dwords.entries()) {
-        pushFollowing(f, address, load.address!.offset, laneAccessOf(load)!.sizeBytes);
-        f.get(vector!.swizzle);
-        f.op('i8x16.relaxed_swizzle');
+      for (const [i, { load, index }] of dwords.entries()) {
+        if (group.unitBytes > 8) pushOverlapping(f, address, load.address!.offset + index * 4);
+        else {
+          pushFollowing(f, address, load.address!.offset, laneAccessOf(load)!.sizeBytes);
+          f.get(vector!.swizzle);
+          f.op('i8x16.relaxed_swizzle');
+        }
         f.set(results[i]!);
       }
     };
@@ -429,7 +426,19 @@ export class LinearAccesses {
     const access = this.of(group);
     const { address, vector } = access;
     const at = node.address!.offset + index * 4;
-    const following = (): void => loadFollowingPair(f, address, at, vector!.swizzle, pair);
+    const overlapping = (): void => {
+      for (const [i, dword] of pair.entries()) {
+        pushOverlapping(f, address, at + i * 4);
+        f.set(dword);
+      }
+    };
+    const following = (): void => {
+      if (group.unitBytes > 8) overlapping();
+      else {
+        f.get(vector!.overlaps!);
+        f.if(undefined, overlapping, () => loadFollowingPair(f, address, at, vector!.swizzle, pair));
+      }
+    };
     const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, pair));
     if (vector?.isVector) {
       f.get(vector.isVector);
