@@ -54,6 +54,23 @@ const wide = (dwords: 2 | 3 | 4, stride: number, before = ''): string => `
     .slice(0, dwords)
     .map((register, i) => `global_store_dword v3, v${register}, s[0:1] offset:${2048 + i * 256}`)
     .join('\n')}`;
+/** Loads of different sizes at one address. */
+const mixed = (stride: number, others = ''): string => `
+  ${each(stride)}
+  v_lshlrev_b32 v3, 2, v0
+  ${CUT}
+  global_load_dwordx4 v[4:7], v1, s[0:1]
+  global_load_dword v8, v1, s[0:1] offset:52
+  ${others}
+  global_load_dwordx2 v[10:11], v1, s[0:1] offset:20
+  s_waitcnt vmcnt(0)
+  v_lshl_add_u32 v4, v4, 1, v5
+  v_lshl_add_u32 v4, v4, 1, v6
+  v_lshl_add_u32 v4, v4, 1, v7
+  v_lshl_add_u32 v4, v4, 1, v8
+  v_lshl_add_u32 v4, v4, 1, v10
+  v_lshl_add_u32 v4, v4, 1, v11
+  global_store_dword v3, v4, s[0:1] offset:2048`;
 /** In LDS, of numbers that lanes stored there; without the offset that reading makes unaligned. */
 const wideLds = (dwords: 2 | 4, stride: number): string => `
   v_lshlrev_b32 v3, 2, v0
@@ -86,6 +103,8 @@ const PROGRAMS: Readonly<Record<string, string>> = {
       [0, 4, 8].map((stride) => [`${dwords} dwords of LDS, lanes ${stride} bytes apart`, wideLds(dwords, stride)]),
     ),
   ),
+  ...Object.fromEntries([0, 4, 8, 16].map((stride) => [`several sizes, lanes ${stride} bytes apart`, mixed(stride)])),
+  'several sizes, of which some are bytes': mixed(4, 'global_load_ubyte v8, v1, s[0:1] offset:53'),
   'pairs of dwords at indices that overlap': `${MIDDLE}\n${each(1)}\n v_add_u32 v1, -8, v1\n v_lshlrev_b32 v5, 2, v0\n ${CUT}\n${INDEXED}
     global_load_dwordx2 v[6:7], v[2:3], off offset:4
     s_waitcnt vmcnt(0)

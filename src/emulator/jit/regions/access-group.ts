@@ -23,7 +23,8 @@ export interface AccessGroup {
   /** Offsets of the first byte and after the last byte that any of them touches. */
   min: number;
   max: number;
-  /** Whether all, whether any of them is of one dword. */
+  /** Whether all are of whole dwords; whether all, whether any of them is of one. */
+  allWhole: boolean;
   allDwords: boolean;
   anyDword: boolean;
   /** Size of each of them; 0: they differ. */
@@ -134,6 +135,7 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
         writes,
         min: offset,
         max: 0,
+        allWhole: true,
         allDwords: true,
         anyDword: false,
         unitBytes: sizeBytes,
@@ -146,6 +148,7 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
     group.min = Math.min(group.min, offset);
     group.max = Math.max(group.max, offset + sizeBytes);
     group.alignmentBytes = Math.max(group.alignmentBytes, alignmentBytes);
+    group.allWhole &&= sizeBytes % 4 === 0;
     group.allDwords &&= sizeBytes === 4;
     group.anyDword ||= sizeBytes === 4;
     if (group.unitBytes !== sizeBytes) group.unitBytes = 0;

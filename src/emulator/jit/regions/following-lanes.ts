@@ -7,29 +7,32 @@ import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { DwordPair } from '../../lowering/dword-pairs.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
 import { DEVICE_MEMORY, NIBBLE_SPREADS } from '../../machine/layout.ts';
+import type { AccessGroup } from './access-group.ts';
 import type { LaneStore } from './lane-accesses.ts';
 
 /** Bytes from lane to lane where each lane loads what the lane before does, but for a dword. */
 const OVERLAP_BYTES = 4;
 
-interface LanesOfAccesses {
-  readonly writes: boolean;
-  readonly unitBytes: number;
-}
+type LanesOfAccesses = Pick<AccessGroup, 'writes' | 'unitBytes' | 'allWhole'>;
 
 /** Whether lanes may load dwords of which their neighbors load some, too. */
-export const mayOverlap = ({ writes, unitBytes }: LanesOfAccesses): boolean => !writes && unitBytes > OVERLAP_BYTES;
+export const mayOverlap = ({ writes, unitBytes, allWhole }: LanesOfAccesses): boolean =>
+  !writes && allWhole && unitBytes !== OVERLAP_BYTES;
+
+/** Whether vectors are made of each dword by itself, where lanes overlap or are the same. */
+export const isByDword = (group: LanesOfAccesses): boolean =>
+  mayOverlap(group) && (group.unitBytes === 0 || group.unitBytes > 8);
 
 export const areOverlapping = (stride: Local): Push => eq(stride, OVERLAP_BYTES);
 
 /**
  * Whether vectors are made of lanes at such a distance, in a unit of which a value has `unit`: they follow
- * each other, or, of a load, are the same or overlap. Of more than 8 bytes they must overlap.
+ * each other, or, of a load, are the same or overlap. Of each dword by itself the unit is a byte.
  */
 export function isFollowing(step: Local, unit: number, group: LanesOfAccesses): Term {
+  if (isByDword(group)) return or(areOverlapping(step), eqz(step));
   const overlap = (unit * OVERLAP_BYTES) / group.unitBytes;
   const ifOverlapping = mayOverlap(group) && Number.isInteger(overlap) ? eq(step, overlap) : undefined;
-  if (group.unitBytes > 8) return ifOverlapping ?? 0;
   const own = group.writes ? eq(step, unit) : unit === 1 ? leU(step, 1) : or(eq(step, unit), eqz(step));
   return ifOverlapping ? or(own, ifOverlapping) : own;
 }
@@ -88,10 +91,13 @@ export function storeFollowing(f: FunctionBuilder, address: Local, { offset, dat
   }
 }
 
-/** A dword of lanes whose first dwords follow each other. */
-export function pushOverlapping(f: FunctionBuilder, address: Local, at: number): void {
+/** A dword of lanes that overlap; or, with a `swizzle` of dwords, are the same. */
+export function pushOverlapping(f: FunctionBuilder, address: Local, at: number, swizzle?: Local): void {
   f.get(address);
   f.load('v128.load', at, DEVICE_MEMORY);
+  if (!swizzle) return;
+  f.get(swizzle);
+  f.op('i8x16.relaxed_swizzle');
 }
 
 /**

@@ -4,7 +4,7 @@ import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
-import { areOverlapping, followingSpread, isFollowing, mayOverlap } from './following-lanes.ts';
+import { areOverlapping, followingSpread, isByDword, isFollowing, mayOverlap } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import type { IndexedAddress, Node } from './node.ts';
 
@@ -39,7 +39,7 @@ export interface VectorAccess {
    * else is looked for.
    */
   readonly isVector: Local | undefined;
-  /** Bytes of each lane's value in that of four lanes that follow each other; not of more than 8 bytes. */
+  /** Bytes of each lane's value, or of each of its dwords, in that of four lanes that follow each other. */
   readonly swizzle: Local;
   /** Of loads of two dwords: whether the second one is what the next lane has as its first. */
   readonly overlaps: Local | undefined;
@@ -67,7 +67,7 @@ const hasNeighbors = ({ offsets, unitBytes }: AccessGroup): boolean =>
 export function newVector(f: FunctionBuilder, group: AccessGroup): VectorAccess | undefined {
   const { unitBytes } = group;
   if (!VECTOR_UNITS.has(unitBytes) && !mayOverlap(group)) return undefined;
-  const isVector = hasNeighbors(group) || unitBytes > 8 ? f.local('i32') : undefined;
+  const isVector = hasNeighbors(group) || isByDword(group) ? f.local('i32') : undefined;
   const overlaps = unitBytes === 8 && mayOverlap(group) ? f.local('i32') : undefined;
   return { isVector, swizzle: f.local('v128'), overlaps };
 }
@@ -81,6 +81,6 @@ export function setVector(
 ): void {
   if (isVector) assign(f, isVector, isFollowing(stride, group.unitBytes, group));
   if (overlaps) assign(f, overlaps, areOverlapping(stride));
-  if (!group.writes && group.unitBytes <= 8)
-    assign(f, swizzle, followingSpread(stride, group.unitBytes, isVector !== undefined));
+  const unitBytes = isByDword(group) ? 4 : group.unitBytes;
+  if (!group.writes) assign(f, swizzle, followingSpread(stride, unitBytes, isVector !== undefined));
 }

@@ -33,7 +33,14 @@ import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
-import { isFollowing, loadFollowingPair, pushFollowing, pushOverlapping, storeFollowing } from './following-lanes.ts';
+import {
+  isByDword,
+  isFollowing,
+  loadFollowingPair,
+  pushFollowing,
+  pushOverlapping,
+  storeFollowing,
+} from './following-lanes.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
 import {
@@ -388,7 +395,7 @@ export class LinearAccesses {
     const results = dwords.map(() => f.local('v128'));
     const following = (): void => {
       for (const [i, { load, index }] of dwords.entries()) {
-        if (group.unitBytes > 8) pushOverlapping(f, address, load.address!.offset + index * 4);
+        if (isByDword(group)) pushOverlapping(f, address, load.address!.offset + index * 4, vector!.swizzle);
         else {
           pushFollowing(f, address, load.address!.offset, laneAccessOf(load)!.sizeBytes);
           f.get(vector!.swizzle);
@@ -426,17 +433,21 @@ export class LinearAccesses {
     const access = this.of(group);
     const { address, vector } = access;
     const at = node.address!.offset + index * 4;
-    const overlapping = (): void => {
+    const byDword = (swizzle?: Local): void => {
       for (const [i, dword] of pair.entries()) {
-        pushOverlapping(f, address, at + i * 4);
+        pushOverlapping(f, address, at + i * 4, swizzle);
         f.set(dword);
       }
     };
     const following = (): void => {
-      if (group.unitBytes > 8) overlapping();
+      if (isByDword(group)) byDword(vector!.swizzle);
       else {
         f.get(vector!.overlaps!);
-        f.if(undefined, overlapping, () => loadFollowingPair(f, address, at, vector!.swizzle, pair));
+        f.if(
+          undefined,
+          () => byDword(),
+          () => loadFollowingPair(f, address, at, vector!.swizzle, pair),
+        );
       }
     };
     const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, pair));
