@@ -1,7 +1,9 @@
-/** Of `sabotages.ts`: what loops depend on that store behind all iterations. */
+/** Of `sabotages.ts`: what loops depend on that store behind iterations, or load at places of the wave. */
 import type { Sabotage } from './sabotages.ts';
 
-const ROWS: readonly (readonly [name: string, file: string, from: string, to: string])[] = [
+type Row = readonly [name: string, file: string, from: string, to: string];
+
+const FINAL_STORES: readonly Row[] = [
   ['rows of groups that ran before one that gives up', 'loops/loop-lowering.ts', '          final.undo();', ''],
   [
     'lanes that are off',
@@ -31,9 +33,23 @@ const ROWS: readonly (readonly [name: string, file: string, from: string, to: st
   ],
 ];
 
-export const LOOP_SABOTAGES: readonly Sabotage[] = ROWS.map(([name, file, from, to]) => ({
-  name: `final stores: ${name}`,
-  file: `src/emulator/jit/${file}`,
-  ...{ from, to },
-  noticedBy: ['--test', '--test-isolation=none', 'test/lockstep/final-stores.test.ts'],
-}));
+const UNIFORM_LOADS: readonly Row[] = [
+  ['end of LDS', 'regions/uniform-loads.ts', 'gtU(sum(address, max - min), size)', '0'],
+  ['begin of LDS', 'regions/uniform-loads.ts', 'or(geU(address, size), gtU', 'or(0, gtU'],
+  ['permission', 'regions/uniform-loads.ts', 'checks.refuseUnlessPermitted(group, address, 0, slow);', ''],
+  ['window', 'regions/uniform-loads.ts', 'push(f, ne(scalarOf(high), spaces.windowHi));', 'f.i32(0);'],
+  ['constants of sums', 'regions/uniform-loads.ts', 'origin: min };', 'origin: 0 };'],
+];
+
+const sabotages = (what: string, test: string, rows: readonly Row[]): readonly Sabotage[] =>
+  rows.map(([name, file, from, to]) => ({
+    name: `${what}: ${name}`,
+    file: `src/emulator/jit/${file}`,
+    ...{ from, to },
+    noticedBy: ['--test', '--test-isolation=none', `test/lockstep/${test}.test.ts`],
+  }));
+
+export const LOOP_SABOTAGES: readonly Sabotage[] = [
+  ...sabotages('final stores', 'final-stores', FINAL_STORES),
+  ...sabotages('uniform loads', 'uniform-loads', UNIFORM_LOADS),
+];

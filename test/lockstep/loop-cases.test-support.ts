@@ -53,6 +53,8 @@ const renamed = (program: string): string =>
     .replace(/global_store_byte/g, 'global_store_b8')
     .replace(/global_load_ubyte/g, 'global_load_u8')
     .replace(/global_load_ushort/g, 'global_load_u16')
+    .replace(/ds_read/g, 'ds_load')
+    .replace(/ds_write/g, 'ds_store')
     .replace(/s_andn2_/g, 's_and_not1_')
     .replace(/v_(add|sub)_u32/g, 'v_$1_nc_u32')
     .replace(/v_addc_co_u32/g, 'v_add_co_ci_u32');

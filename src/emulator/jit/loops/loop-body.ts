@@ -15,6 +15,7 @@ import { Hoisted } from '../regions/hoisted.ts';
 import type { EmittedValues } from '../regions/linear-access.ts';
 import { lanesBehind, type Node } from '../regions/node.ts';
 import { PermittedRanges } from '../regions/permitted-ranges.ts';
+import { isUniform } from '../regions/uniform-loads.ts';
 import { ActiveSpread, activeBits } from './active-spread.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
@@ -118,7 +119,7 @@ export class LoopBody {
 
   /** Whether something in it is for groups only of which all lanes are active when the loop is entered. */
   get needsAllLanes(): boolean {
-    return !this.#sideBySide && this.#nodes.some((node) => isAccess(node) && !node.active);
+    return !this.#sideBySide && [...this.#groups].some(([load, group]) => !load.active && !isUniform(group));
   }
 
   /** Emits what comes before the loop over the groups. */

@@ -32,6 +32,7 @@ import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
 import type { PermittedRanges } from './permitted-ranges.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
+import { isUniform, openUniform } from './uniform-loads.ts';
 
 /** Dwords that are loaded together, at most: each takes a register until it is used. */
 const MAX_TOGETHER = 4;
@@ -54,6 +55,8 @@ interface Opened {
   readonly lanes: readonly Local[];
   /** Whether lanes that are off may access theirs: nothing is there. */
   readonly areLanesSafe?: boolean;
+  /** Of loads at one address of the wave: the offset that the address stands for. */
+  readonly origin?: number | undefined;
 }
 
 /** Addresses that are being looked at. */
@@ -141,7 +144,7 @@ export class FastMemory {
     const { offset } = node.address!;
     const { sizeBytes } = leaf;
     const dword = f.local('v128');
-    const at = offset + index * 4;
+    const at = offset + index * 4 - (opened.origin ?? 0);
     if (group.space === 'private') {
       pushPrivate(f, opened.lanes[0]!, at, sizeBytes, spaces.waveSize);
       f.set(dword);
@@ -181,7 +184,7 @@ export class FastMemory {
     const opened = this.#opened.get(group)!;
     this.#byPattern(opened, group, 8, (pattern) => {
       const lanes = pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes;
-      loadPair(f, lanes, node.address!.offset + index * 4, pair);
+      loadPair(f, lanes, node.address!.offset + index * 4 - (opened.origin ?? 0), pair);
     });
   }
 
@@ -217,8 +220,17 @@ export class FastMemory {
   }
 
   /** Emits an access for each pattern that it may meet. */
-  #byPattern({ pattern }: Opened, group: AccessGroup, sizeBytes: number, each: (pattern: number) => void): void {
+  #byPattern(
+    { pattern, origin }: Opened,
+    group: AccessGroup,
+    sizeBytes: number,
+    each: (pattern: number) => void,
+  ): void {
     const { f } = this.environment.state;
+    if (origin !== undefined) {
+      each(BROADCAST);
+      return;
+    }
     const others = pattern ? [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group)) : [];
     const last = others.at(-1);
     if (last === undefined) {
@@ -266,8 +278,9 @@ export class FastMemory {
     const group = groups.get(node)!;
     if (linear?.has(group) || this.#opened.has(group)) return;
     const low = (): Local => address(group.parts.low).lanes[0]!;
-    const opened =
-      group.space === 'private'
+    const opened: Opened = isUniform(group)
+      ? { pattern: undefined, ...openUniform(this.environment, this.#checks, group, slow) }
+      : group.space === 'private'
         ? this.#openPrivate(group, low(), place, slow)
         : (active || place.packed) && ranges?.has(group)
           ? this.#openInRange(group, active, slow)
