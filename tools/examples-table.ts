@@ -224,6 +224,7 @@ const APPLICATIONS = [
   'kmeans',
   'lavamd',
   'lud',
+  'matvec',
   'md',
   'nw',
   'radixsort',

@@ -133,4 +133,36 @@ const correlation: ApplicationBenchmark = {
   },
 };
 
-export const ALGEBRA: readonly ApplicationBenchmark[] = [gaussian, lud, correlation];
+const EQUATIONS = { full: 768, small: 70 };
+
+const matvec: ApplicationBenchmark = {
+  name: 'matvec',
+  plan(size) {
+    const n = EQUATIONS[size];
+    const line = { grid: [Math.ceil(n / ITEMS) * ITEMS], workgroup: [ITEMS] };
+    return {
+      buffers: {
+        matrix: ramp(n * n, (i) => ((i * 29 + (i % n)) % 97) / 64 - 0.75),
+        vector: ramp(n, (i) => ((i * 13) % 31) / 16),
+        ...{ product: { sizeBytes: n * 4 }, out: { sizeBytes: n * 4 } },
+      },
+      restored: [],
+      launches: [
+        { ...line, kernel: 'rows_times', args: ['product', 'matrix', 'vector', n] },
+        { ...line, kernel: 'columns_times', args: ['out', 'matrix', 'product', n] },
+      ],
+    };
+  },
+  model(plan) {
+    const [matrix, vector] = [bufferOf<Float32Array>(plan, 'matrix'), bufferOf<Float32Array>(plan, 'vector')];
+    const n = vector.length;
+    const [product, out] = [new Float32Array(n), new Float32Array(n)];
+    for (let row = 0; row < n; row++)
+      for (let i = 0; i < n; i++) product[row]! += fround(matrix[row * n + i]! * vector[i]!);
+    for (let column = 0; column < n; column++)
+      for (let i = 0; i < n; i++) out[column]! += fround(matrix[i * n + column]! * product[i]!);
+    return { out };
+  },
+};
+
+export const ALGEBRA: readonly ApplicationBenchmark[] = [gaussian, lud, correlation, matvec];
