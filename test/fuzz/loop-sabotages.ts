@@ -18,6 +18,7 @@ const FINAL_STORES: readonly Row[] = [
     "note(operation('v128.xor', argument(high!), operation('i32x4.splat', spaces.windowHi)));",
     '',
   ],
+  ['an index that wraps', 'loops/final-store.ts', "note(operation('i32x4.lt_u', lows, argument(floor)));", '{}'],
   ['end of an allocation', 'loops/final-store.ts', 'or(or(ltU(address, storedAllocation!), isOutside),', 'or(0,'],
   [
     'loads of what is stored, in the first iteration',

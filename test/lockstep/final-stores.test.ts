@@ -81,6 +81,11 @@ const CASES: Readonly<Record<string, (d: Dialect) => string>> = {
     loop(d, { before: `v_add_u32 v6, s${WINDOW_SGPR}, v1\nv_mov_b32 v7, s${WINDOW_SGPR + 1}` }),
   'the second iteration loads what the first one stored': (d) => loop(d, { before: toData, iterations: 2 }),
   'one lane stores where nothing is': (d) => loop(d, { before: `${lane(d, 21, '0x100000')}\nv_add_u32 v10, v10, v4` }),
+  'an index that leads beyond the window, and back to data': (d) =>
+    loop(d, {
+      before: `s_sub_u32 s25, s${WINDOW_SGPR}, s20\nv_add_u32 v9, s25, v1`,
+      store: 'global_store_dword v9, v5, s[20:21]',
+    }),
   'one lane stores across the end': (d) => loop(d, { before: `${lane(d, 2, '0x1fee')}\nv_add_u32 v10, v10, v4` }),
   'one lane stores outside of the window': (d) => loop(d, { before: `${lane(d, 11, '1')}\nv_add_u32 v11, v11, v4` }),
   'stores where nothing may be written': (d) =>

@@ -47,17 +47,18 @@ export class FinalStore {
   prepare(otherwise: BlockLabel): void {
     const { state, storedAllocation } = this.#environment;
     const { f, spaces } = state;
-    const { low, high } = this.#store.node.address!;
+    const { low, high, floor, offset } = this.#store.node.address!;
     const { alignmentBytes = 1, sizeBytes } = this.#store.node.leaf;
-    const { offset } = this.#store.node.address!;
     const [least, most, bad] = [f.local('v128'), f.local('v128'), f.local('v128')];
     assign(f, least, operation('i32x4.splat', -1));
     for (const local of [most, bad]) assign(f, local, operation('i32x4.splat', 0));
-    this.#forEachChunk([low, high!], (at, argument, nibble) => {
+    this.#forEachChunk([low, high!, ...(floor ? [floor] : [])], (at, argument, nibble) => {
       const mask = at.maskOf(nibble);
       const lows = argument(low);
       const note = (lanes: Push): void => assign(f, bad, operation('v128.or', bad, operation('v128.and', lanes, mask)));
       note(operation('v128.xor', argument(high!), operation('i32x4.splat', spaces.windowHi)));
+      // A sum that carried is below what the index was added to; the high word does not know of it.
+      if (floor) note(operation('i32x4.lt_u', lows, argument(floor)));
       if (alignmentBytes > 1) note(lanesMisalignment(lows, offset & (alignmentBytes - 1), alignmentBytes));
       const orAll = operation('v128.or', lows, operation('v128.not', mask));
       assign(f, least, operation('i32x4.min_u', least, orAll));
