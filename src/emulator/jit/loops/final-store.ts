@@ -16,7 +16,6 @@ import {
   or,
   type Push,
   push,
-  select,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
@@ -27,6 +26,7 @@ import { ChunkCursor } from '../regions/chunk-cursor.ts';
 import { storeLanes } from '../regions/lane-accesses.ts';
 import { lanesBehind, type Node } from '../regions/node.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
+import { extremeLane } from './extreme-lane.ts';
 import type { LoopStore } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
 import type { Evaluate } from './side-by-side-accesses.ts';
@@ -67,7 +67,7 @@ export class FinalStore {
     });
     push(f, operation('v128.any_true', bad));
     f.brIf(otherwise);
-    const [first, last] = [this.#reduced(least, true), this.#reduced(most, false)];
+    const [first, last] = [extremeLane(f, least, ltU), extremeLane(f, most, (a, b) => ltU(b, a))];
     const [begin, end, address] = [f.local('i64'), f.local('i64'), f.local('i32')];
     assign(f, begin, add64(zext64(first), BigInt(offset)));
     assign(f, end, add64(zext64(last), BigInt(offset + sizeBytes)));
@@ -82,19 +82,6 @@ export class FinalStore {
     found.release();
     f.free(least, most, bad, first, last, begin, end, address);
     this.#copyRows('keep');
-  }
-
-  /** Of four numbers. */
-  #reduced(lanes: Local, isLeast: boolean): Local {
-    const { f } = this.#environment.state;
-    const [result, lane] = [f.local('i32'), f.local('i32')];
-    assign(f, result, laneOf(lanes, 0));
-    for (let i = 1; i < 4; i++) {
-      assign(f, lane, laneOf(lanes, i));
-      assign(f, result, select(lane, result, isLeast ? ltU(lane, result) : ltU(result, lane)));
-    }
-    f.free(lane);
-    return result;
   }
 
   /** Gives rows back what they held before the iterations. */

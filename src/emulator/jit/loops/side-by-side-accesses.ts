@@ -41,6 +41,7 @@ import type { EmittedValues } from '../regions/linear-access.ts';
 import { type Node, nodesBehind } from '../regions/node.ts';
 import type { PermittedRanges } from '../regions/permitted-ranges.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
+import { extremeLane } from './extreme-lane.ts';
 import { LoopValues } from './loop-values.ts';
 import type { GuideAddress, LeftRow, SideBySide, SteadyWay } from './side-by-side.ts';
 
@@ -201,14 +202,8 @@ export class SideBySideAccesses {
         lanes.reduce<Term>((a, b) => operation(name, a, b), operation('i32x4.splat', 0)),
         'v128',
       );
-      const isLess = name === 'i32x4.min_s';
-      const end = made(f, laneOf(each, 0));
-      const lane = f.local('i32');
-      for (let i = 1; i < 4; i++) {
-        assign(f, lane, laneOf(each, i));
-        assign(f, end, select(lane, end, isLess ? ltS(lane, end) : ltS(end, lane)));
-      }
-      f.free(each, lane);
+      const end = extremeLane(f, each, name === 'i32x4.min_s' ? ltS : (a, b) => ltS(b, a));
+      f.free(each);
       return end;
     });
     const [least, most] = ends as [Local, Local];
@@ -290,7 +285,7 @@ export class SideBySideAccesses {
         f.brIfRare(slow);
         this.#ranges.learnGuide(group, low, least, most, storedAllocation);
         if (storedAllocation) {
-          push(f, mayBeIn(f, sum(low, least, group.min), storedAllocation));
+          push(f, mayBeIn(sum(low, least, group.min), storedAllocation));
           f.brIfRare(slow);
         }
         push(f, and(gtU(sub(most, least), MAX_SPAN_BYTES), isUnknown));

@@ -43,8 +43,8 @@ export function allocationAt(f: FunctionBuilder, address: Local): AllocationAt {
 }
 
 /** Whether an address may be in an allocation, of which this is the start. */
-export function mayBeIn(f: FunctionBuilder, address: Term, allocation: Local): Push {
-  return () => {
+export function mayBeIn(address: Term, allocation: Local): Push {
+  return (f) => {
     const local = f.local('i32');
     assign(f, local, address);
     const { start, sizeBytes, release } = allocationAt(f, local);

@@ -15,6 +15,7 @@ import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from 
 import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
 import { Hoisted } from './hoisted.ts';
+import type { ApartLanes } from './lanes-part.ts';
 import type { EmittedValues } from './linear-access.ts';
 import { LinearAccesses } from './linear-accesses.ts';
 import { maskedPart, mayBeMasked } from './masked-part.ts';
@@ -22,7 +23,6 @@ import type { Node, NodeOf } from './node.ts';
 import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
-import type { ApartLanes } from './region-part.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import { NO_FACTS, type UsualValues } from './usual.ts';

@@ -5,12 +5,10 @@
 import { assign, ne64, operation, type Push, push, zext64 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import type { AccessGroup } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
+import type { BodyValues, ChunkEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
-import { Hoisted } from './hoisted.ts';
+import { type ApartLanes, lanesPart } from './lanes-part.ts';
 import type { Node } from './node.ts';
-import { PermittedRanges } from './permitted-ranges.ts';
-import { type ApartLanes, RegionPart } from './region-part.ts';
 
 /** Whether a region's lanes can go through such a part: chunks may change memory in their order only. */
 export const mayBeMasked = (lanes: readonly Node[]): boolean =>
@@ -32,15 +30,8 @@ export function maskedPart(
   values: BodyValues,
   groups: ReadonlyMap<Node, AccessGroup>,
 ): ApartLanes {
-  const options = { name: 'masked', isFast: true, parameters: ['i64'], results: ['i64'] } as const;
-  const part = new RegionPart(caller, values, options, ({ state, environment, values, parameters }) => {
+  const call = lanesPart('masked', caller, values, groups, ({ state, lanes, body }) => {
     const { f } = state;
-    const lanes = parameters[0]!;
-    const hoisted = new Hoisted(f);
-    hoisted.emit(state, new Set(groups.values()));
-    const ranges = new PermittedRanges(state);
-    ranges.emit(groups.values());
-    const body = new ChunkBody(environment, values, { hoisted, groups, ranges, linear: undefined });
     const at = new ChunkCursor(state);
     const [nibble, left] = [f.local('i32'), f.local('i64')];
     assign(f, left, 0n);
@@ -71,6 +62,6 @@ export function maskedPart(
       push(f, ne64(lanes, 0n));
       f.ifRare(emit);
     },
-    call: (lanes) => part.call([lanes]),
+    call,
   };
 }

@@ -19,11 +19,9 @@ import {
 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import type { AccessGroup } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
-import { Hoisted } from './hoisted.ts';
+import type { BodyValues, ChunkEnvironment } from './chunk-body.ts';
+import { type ApartLanes, lanesPart } from './lanes-part.ts';
 import type { Node } from './node.ts';
-import { PermittedRanges } from './permitted-ranges.ts';
-import { type ApartLanes, RegionPart } from './region-part.ts';
 
 /** Values of lanes that depend on what is next to a lane, or that it may not do twice. */
 const UNFIT = new Set<Node['leaf']['kind']>(['laneByte', 'atomic']);
@@ -55,15 +53,8 @@ export function packedPart(
   values: BodyValues,
   groups: ReadonlyMap<Node, AccessGroup>,
 ): ApartLanes {
-  const options = { name: 'packed', isFast: true, parameters: ['i64'], results: ['i64'] } as const;
-  const part = new RegionPart(caller, values, options, ({ state, environment, values, parameters }) => {
+  const call = lanesPart('packed', caller, values, groups, ({ state, lanes: rest, body }) => {
     const { f, wave } = state;
-    const rest = parameters[0]!;
-    const hoisted = new Hoisted(f);
-    hoisted.emit(state, new Set(groups.values()));
-    const ranges = new PermittedRanges(state);
-    ranges.emit(groups.values());
-    const body = new ChunkBody(environment, values, { hoisted, groups, ranges, linear: undefined });
     const own = (): Local => f.local('i32');
     const [lanes, pointers] = [
       [own(), own(), own(), own()],
@@ -100,6 +91,6 @@ export function packedPart(
         f.ifRare(emit);
       });
     },
-    call: (exec) => part.call([exec]),
+    call,
   };
 }

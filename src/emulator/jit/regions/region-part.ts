@@ -3,8 +3,7 @@
  * no registers, and the engine does not compile it.
  */
 import type { Type } from '../../../ir/types.ts';
-import type { Push } from '../../../wasm/expression.ts';
-import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import type { Local } from '../../../wasm/function.ts';
 import type { ValueType } from '../../../wasm/types.ts';
 import { wasmType } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -16,14 +15,6 @@ import { splatsOf } from './splats.ts';
 
 /** Parameters of a part's own stand behind the wave and the literals. */
 const FIRST_OWN = 2;
-
-/** Lanes of EXEC that go through a part before the others, if that is worth it. */
-export interface ApartLanes {
-  readonly lanes: (exec: Local) => Push;
-  readonly ifWorth: (f: FunctionBuilder, lanes: Local, body: () => void) => void;
-  /** Emits a call for lanes, which leaves on the stack those that are to go another way. */
-  readonly call: (lanes: Local) => void;
-}
 
 export interface PartOptions {
   readonly name: string;
