@@ -20,6 +20,7 @@ import {
   WAVE_MODE,
   WAVE_RECORD,
   WAVE_TEMPORARY_ROWS,
+  WAVE_TURN,
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/machine/layout.ts';
@@ -119,7 +120,7 @@ class World {
     this.#emulator.executor(this.#waveSize).run(cache.record(code), base, 1000);
     assert.ok(guards[0]!.equals(filled), `${text}: before the wave`);
     assert.ok(guards[1]!.equals(filled), `${text}: behind the wave`);
-    for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_MODE]) set(field, 0);
+    for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_MODE, WAVE_TURN]) set(field, 0);
     own.bytes.fill(0, base + WAVE_BUDGET, base + WAVE_BLOCK + 4);
     own.bytes.fill(0, base + WAVE_TEMPORARY_ROWS, base + WAVE_VGPRS);
     return Buffer.from(Buffer.from(own.buffer, base, waveSizeBytes(this.#waveSize)));

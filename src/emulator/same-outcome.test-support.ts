@@ -1,5 +1,6 @@
 /** Whether a program leaves the same in memory on all executors. */
 import assert from 'node:assert/strict';
+import type { AmdgpuLaunch } from '../devices/emulated/amdgpu/initial-registers.ts';
 import { EmulatorRig, type RigOptions } from './emulator-rig.test-support.ts';
 
 const SIZE_BYTES = 2 ** 13;
@@ -14,11 +15,11 @@ interface Outcome {
   readonly fault: string | undefined;
 }
 
-function outcomeOf(program: string, options: RigOptions, waveSize: 32 | 64): Outcome {
+function outcomeOf(program: string, options: RigOptions, launch: Partial<AmdgpuLaunch>): Outcome {
   using rig = new EmulatorRig({ ...options, bufferSizeBytes: SIZE_BYTES });
   for (let i = 0; i < SIZE_BYTES / 4; i++) rig.setDword(i, Math.imul(i, 0x9e3779b1));
   for (let i = 5; i < SIZE_BYTES / 4; i += 13) rig.setDword(i, NANS[i % NANS.length]!);
-  const dispatch = rig.run(`${program}\n s_endpgm`, { ldsSizeBytes: 1024, waveSize });
+  const dispatch = rig.run(`${program}\n s_endpgm`, { ldsSizeBytes: 1024, ...launch });
   const dwords = Array.from({ length: SIZE_BYTES / 4 }, (_, i) => rig.dword(i));
   return { dwords, fault: dispatch.fault?.message };
 }
@@ -44,12 +45,19 @@ export const ofWave32 = (program: string): string =>
     .replaceAll(/\bvcc\b/g, 'vcc_lo');
 
 /**
- * Runs a program of one wave on all executors, in a buffer of numbers and NaNs: the same is in it then, or
- * the same fault is reported.
+ * Runs a program on all executors, of one wave unless `shape` says more, in a buffer of numbers and NaNs: the
+ * same is in it then, or the same fault is reported.
  */
-export function compareOutcomes(program: string, mayFault: boolean, options: RigOptions, waveSize: 32 | 64): void {
-  const expected = outcomeOf(program, { ...options, executor: 'reference' }, waveSize);
+export function compareOutcomes(
+  program: string,
+  mayFault: boolean,
+  options: RigOptions,
+  waveSize: 32 | 64,
+  shape: Partial<AmdgpuLaunch> = {},
+): void {
+  const launch = { ...shape, waveSize };
+  const expected = outcomeOf(program, { ...options, executor: 'reference' }, launch);
   assert.equal(expected.fault !== undefined, mayFault, expected.fault ?? 'no fault');
   for (const [name, executor] of Object.entries(EXECUTORS))
-    assert.deepEqual(outcomeOf(program, { ...options, ...executor }, waveSize), expected, name);
+    assert.deepEqual(outcomeOf(program, { ...options, ...executor }, launch), expected, name);
 }

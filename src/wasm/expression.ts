@@ -63,6 +63,7 @@ export const eqz = (a: Term): Push => operation('i32.eqz', a);
 export const add64 = binary('i64.add');
 export const ne64 = binary('i64.ne');
 export const gtU64 = binary('i64.gt_u');
+export const gtS64 = binary('i64.gt_s');
 export const leU64 = binary('i64.le_u');
 export const zext64 = (a: Term): Push => operation('i64.extend_i32_u', a);
 

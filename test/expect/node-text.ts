@@ -101,7 +101,7 @@ const partsOf = (address: AddressParts | undefined): Node[] => {
 };
 
 export function regionText(region: Region, waveSize: 32 | 64): string[] {
-  const { exec, scalars, rows, laneWrites, branch, wholeRows, fences } = region;
+  const { exec, scalars, rows, laneWrites, branch, wholeRows, fences, guards } = region;
   const { nodes } = region.graph;
   const written = laneWrites.flatMap(({ lane, value }) => [lane, value]);
   const results = [
@@ -116,6 +116,9 @@ export function regionText(region: Region, waveSize: 32 | 64): string[] {
     ...(fences ? ['fence'] : []),
     ...(exec ? [`lanes of ${text.value(exec)}`] : []),
     ...text.lines(nodes),
+    ...guards.map(
+      ({ condition, expected }) => `for waves with ${text.value(condition)} in ${expected ? 'all' : 'no'} lanes`,
+    ),
     ...[...rows].map(([offset, node]) => {
       return `${text.place(offset)}* = ${text.value(node)}${wholeRows.has(offset) ? ' in all lanes' : ''}`;
     }),

@@ -2,6 +2,7 @@
 
 import { LAYOUT_SABOTAGES } from './layout-sabotages.ts';
 import { LOOP_SABOTAGES } from './loop-sabotages.ts';
+import { WAVE_SABOTAGES } from './wave-sabotages.ts';
 
 export interface Sabotage {
   readonly name: string;
@@ -258,6 +259,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     noticedBy: memorySafety,
   },
   ...LOOP_SABOTAGES,
+  ...WAVE_SABOTAGES,
   {
     name: 'whole waves: what another lane stores',
     file: 'src/emulator/jit/regions/whole-wave-accesses.ts',
@@ -281,9 +283,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'whole waves: rows that are elsewhere',
-    file: 'src/emulator/jit/regions/linear-accesses.ts',
-    from: 'if (chunk + 1 !== chunks && chunk + 1 !== rows?.chunks) continue;',
-    to: 'if (chunk + 1 !== (rows?.chunks ?? chunks)) continue;',
+    file: 'src/emulator/jit/regions/linear-terms.ts',
+    from: 'if (chunk + 1 !== chunks && chunk + 1 !== rowChunks) continue;',
+    to: 'if (chunk + 1 !== (rowChunks ?? chunks)) continue;',
     noticedBy: wholeWave,
   },
   {

@@ -34,6 +34,7 @@ import {
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
   WAVE_TEMPORARY_ROWS,
+  WAVE_TURN,
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../../src/emulator/machine/layout.ts';
@@ -83,7 +84,10 @@ export interface WaveOutcome {
 
 const CONTENTS = Buffer.from(Uint32Array.from({ length: 16384 }, (_, i) => Math.imul(i, 0x9e3779b1)).buffer);
 /** Fields that say how an executor came to the state, or where its code is. */
-const PRIVATE_FIELDS = [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET, WAVE_COMPILED, WAVE_LOOPED, WAVE_LOOP];
+const PRIVATE_FIELDS = [
+  ...[WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_TURN, WAVE_BUDGET],
+  ...[WAVE_COMPILED, WAVE_LOOPED, WAVE_LOOP],
+];
 
 export class WaveMachine implements Disposable {
   readonly tier: Tier;

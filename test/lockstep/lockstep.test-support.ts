@@ -25,6 +25,7 @@ import {
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
   WAVE_TEMPORARY_ROWS,
+  WAVE_TURN,
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../../src/emulator/machine/layout.ts';
@@ -261,7 +262,7 @@ export class Lockstep {
     const last = fault === undefined ? pc(exit === EXIT_UNTRANSLATED ? record : resumed - RECORD_SIZE_BYTES) : '';
     const registers = state.slice();
     registers.fill(0, WAVE_TEMPORARY_ROWS / 4, WAVE_VGPRS / 4);
-    for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET, WAVE_COMPILED, WAVE_LOOPED])
+    for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_TURN, WAVE_BUDGET, WAVE_COMPILED, WAVE_LOOPED])
       registers[offset / 4] = 0;
     const all = new Uint32Array(bytes.length + others.length);
     all.set(bytes);

@@ -27,6 +27,7 @@ import {
   WAVE_EXIT,
   WAVE_LOOPED,
   WAVE_RECORD,
+  WAVE_TURN,
 } from '../machine/layout.ts';
 import type { Memories } from '../machine/memory.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
@@ -409,9 +410,11 @@ function emitRunCounted(context: ModuleContext, count: CountPc): FunctionBuilder
     f.get(wave);
     f.load('i32.load', WAVE_BUDGET);
   };
-  f.get(wave);
-  f.get(budget);
-  f.store('i32.store', WAVE_BUDGET);
+  for (const at of [WAVE_BUDGET, WAVE_TURN]) {
+    f.get(wave);
+    f.get(budget);
+    f.store('i32.store', at);
+  }
   for (const count of [WAVE_COMPILED, WAVE_LOOPED]) {
     f.get(wave);
     f.i32(0);

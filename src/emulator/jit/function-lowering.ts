@@ -4,6 +4,7 @@
  * blocks.
  */
 
+import { push, select } from '../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../wasm/function.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
@@ -19,18 +20,23 @@ import {
   LEADER_LITERALS,
   RECORD_HANDLER,
   STATE_OFFSETS,
+  STILL_FRESH,
   WAVE_BLOCK,
   WAVE_BUDGET,
   WAVE_COMPILED,
+  WAVE_FRESHNESS,
 } from '../machine/layout.ts';
 import type { Block, FollowedCode, Successor } from './function/control-flow.ts';
 import type { Decoded } from './function/decoded.ts';
+import { Fits } from './function/fits.ts';
 import { FunctionState } from './function/function-state.ts';
 import { type Literal, Literals } from './function/literals.ts';
 import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
 import { type LoopWay, type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
+import { isFresh } from './regions/first-look.ts';
 import { FixedPlace } from './regions/fixed-place.ts';
+import { type FullWave, fullWaveFrom } from './regions/full-waves.ts';
 import { mergeRegions } from './regions/merged-regions.ts';
 import type { Node } from './regions/node.ts';
 import type { Region } from './regions/region.ts';
@@ -86,6 +92,8 @@ class FunctionLowering {
   readonly #instructions: readonly Decoded[];
   readonly #liveness: Liveness;
   readonly #next: Local;
+  /** Those that others of the function lead to. */
+  readonly #hasWayTo: ReadonlySet<Block>;
   /** By their header. */
   readonly #vertical: ReadonlyMap<Block, VerticalLoop>;
   /** Whether lanes did not suit a way of a loop: then it is not tried again. */
@@ -101,6 +109,7 @@ class FunctionLowering {
     this.#blocks = blocks;
     this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
+    this.#hasWayTo = new Set(blocks.flatMap(({ next, target }) => [next, target].filter((to) => to !== undefined)));
     this.#liveness = new Liveness(followed, state.spaces.waveSize);
     const { countsPcs, traits } = state.context;
     const options = { ...state.spaces, literals: state.literals, countsPcs, fused: traits.fused };
@@ -199,6 +208,7 @@ class FunctionLowering {
     const { f, wave } = this.#state;
     const vertical = this.#vertical.get(block);
     if (vertical) this.#emitVertical(vertical);
+    else if (!this.#hasWayTo.has(block)) this.#emitFullWave(block);
     const last = block.instructions.at(-1)!;
     const body = (self?: BlockLabel): void => {
       addToBudget(f, wave, -block.instructions.length);
@@ -245,6 +255,65 @@ class FunctionLowering {
     for (const way of ways) new LoopLowering(this.#state, plan, way, this.#unfit.get(way)).emit(leave, suspend);
   }
 
+  /** What most waves run that enter the function at a block. */
+  #emitFullWave(block: Block): void {
+    const { f, wave, spaces, literals } = this.#state;
+    if (this.#counts || spaces.stoppedScalar !== undefined) return;
+    const full = fullWaveFrom(block, { ...spaces, literals });
+    if (!full) return;
+    const { region, instructions, last, way, idle } = full;
+    const own = this.#withoutDead(region, instructions);
+    const lowering = new RegionLowering(this.#state, own);
+    if (!lowering.mayBeWhole) return;
+    const isUnchanged = own.scalars.size === 0 && own.rows.size === 0;
+    const fits = new Fits(this.#state, block.instructions[0]!.index);
+    f.block(undefined, (otherwise) => {
+      fits.emitRefusal(otherwise);
+      f.block(undefined, (misfit) => {
+        const emit = (idleWave?: BlockLabel): void => {
+          const condition = lowering.emit(misfit, idleWave);
+          fits.emitFit();
+          if (way === 'leave') this.#endFullWave(instructions, last.instructions.at(-1)!, isUnchanged);
+          else {
+            addToBudget(f, wave, -instructions.length);
+            this.#goOnBehind(full, condition, block);
+          }
+        };
+        if (!idle) emit();
+        else {
+          f.block(undefined, emit);
+          fits.emitFit();
+          this.#endFullWave(idle.instructions, idle.end, true);
+        }
+      });
+      fits.emitMisfit();
+    });
+  }
+
+  /** Goes where a full wave leads that stands before the code of a block. */
+  #goOnBehind({ last, way }: FullWave, condition: Local | undefined, before: Block): void {
+    const { f } = this.#state;
+    if (condition) {
+      f.get(condition);
+      f.free(condition);
+      f.if(undefined, () => this.#goTo(last, 'target', undefined, before));
+    }
+    this.#goTo(last, way === 'target' ? 'target' : 'next', undefined, before);
+  }
+
+  /** `isUnchanged`: whether all registers are as they were. */
+  #endFullWave(instructions: readonly Decoded[], end: Decoded, isUnchanged: boolean): void {
+    const { f, wave } = this.#state;
+    if (isUnchanged) {
+      f.get(wave);
+      push(f, select(STILL_FRESH, 0, isFresh(wave)));
+      f.store('i32.store', WAVE_FRESHNESS);
+    }
+    addToBudget(f, wave, -instructions.length - 1);
+    this.#emitAlone(end);
+    f.br(this.#leave);
+  }
+
   #leaveFunction(block: Block, way: 'next' | 'target'): void {
     const { f, literals } = this.#state;
     this.#state.pushLiteral(literals.index({ kind: way, instruction: block.instructions.at(-1)!.index }));
@@ -258,14 +327,15 @@ class FunctionLowering {
     f.br(this.#dispatch);
   }
 
-  #goTo(block: Block, way: 'next' | 'target', self: BlockLabel | undefined): void {
+  /** `before`: the block before whose own code that stands; without it, it is at the end of `block`. */
+  #goTo(block: Block, way: 'next' | 'target', self: BlockLabel | undefined, before?: Block): void {
     const { f } = this.#state;
     const successor: Successor = block[way];
     const leave = (): void => this.#leaveFunction(block, way);
     if (!successor) leave();
-    else if (successor.index > block.index) {
+    else if (successor.index > (before ?? block).index) {
       // The code of the next block follows.
-      if (successor.index > block.index + 1 || way === 'target') f.br(this.#labels[successor.index]!);
+      if (before || successor.index > block.index + 1 || way === 'target') f.br(this.#labels[successor.index]!);
     } else {
       f.get(this.#state.wave);
       f.load('i32.load', WAVE_BUDGET);
@@ -366,8 +436,10 @@ class FunctionLowering {
   }
 
   /** The region without results that nothing reads. */
-  #withoutDead(region: Region): Region {
-    const own = this.#instructions.slice(region.first, region.last + 1);
+  #withoutDead(
+    region: Region,
+    own: readonly Decoded[] = this.#instructions.slice(region.first, region.last + 1),
+  ): Region {
     // Lanes that are stopped may need what no code that follows reads.
     const hasTurns = this.#state.spaces.stoppedScalar !== undefined;
     // Lanes are counted by EXEC as it is in memory, which no instruction may read.

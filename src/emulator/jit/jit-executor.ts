@@ -41,6 +41,7 @@ import {
   withFollowing,
 } from './function/control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './function/decoded.ts';
+import { FIRST_FITS } from './function/fits.ts';
 import type { Literal } from './function/literals.ts';
 import type { LiveIn } from './function/liveness.ts';
 import { FUNCTION_NAME, lowerFunction, MAX_CODE_BYTES } from './function-lowering.ts';
@@ -400,6 +401,8 @@ function literalValue(cache: CodeCache, { kind, operand }: Literal, step: Step):
       assert(table?.kind === 'laneTable', () => `operand ${operand} of ${step.text()} is a lane table`);
       return cache.laneTable(table.bytes);
     }
+    case 'fits':
+      return FIRST_FITS;
     case 'target':
       return cache.destination(step.target!);
     case 'next':

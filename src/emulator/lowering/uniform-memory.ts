@@ -1,7 +1,7 @@
 /** One memory access of the whole wave, e.g. s_load_dwordx4; what orders it. */
 import type { LeafOf } from '../../ir/types.ts';
 import { and, eqz, push } from '../../wasm/expression.ts';
-import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import type { Emitter } from './emitter.ts';
 import { updateAt } from './lane-atomics.ts';
@@ -20,6 +20,11 @@ interface UniformLoad {
   readonly leaf: LeafOf<'load'>;
   readonly address: Local;
   readonly predicate: Local | undefined;
+  /**
+   * Where it goes that may not load there; without it, that is a fault, unless the address stands for another
+   * one.
+   */
+  readonly refused?: BlockLabel | undefined;
 }
 
 /** The wave that makes an access; `pushRecord` is for a fault. */
@@ -33,7 +38,7 @@ export function emitUniformLoad(
   e: Emitter,
   spaces: AddressSpaces,
   at: UniformPlace,
-  { leaf, address, predicate }: UniformLoad,
+  { leaf, address, predicate, refused }: UniformLoad,
 ): Local[] {
   const { f } = e;
   const translate = translator(e.context, spaces, leaf.space, { ...leaf, kind: 'read' });
@@ -49,7 +54,7 @@ export function emitUniformLoad(
     f.get(address);
     f.op('i32.wrap_i64');
     f.set(base);
-    if (e.context.checksAccesses) {
+    if (refused || e.context.checksAccesses) {
       pushHigh();
       f.i32(spaces.windowHi);
       f.op('i32.eq');
@@ -60,15 +65,17 @@ export function emitUniformLoad(
         f.op('i32.and');
       }
       f.op('i32.eqz');
-      f.ifRare(() => {
-        at.pushRecord();
-        f.get(at.wave);
-        f.i32(-1);
-        f.get(base);
-        pushHigh();
-        f.call(translate);
-        f.set(base);
-      });
+      if (refused) f.brIf(refused);
+      else
+        f.ifRare(() => {
+          at.pushRecord();
+          f.get(at.wave);
+          f.i32(-1);
+          f.get(base);
+          pushHigh();
+          f.call(translate);
+          f.set(base);
+        });
     }
     dwords.forEach((dword, i) => {
       f.get(base);

@@ -119,8 +119,23 @@ export const WAVE_LOOP = 576;
 export const WAVE_ZEROS = 584;
 /** Two dwords of FLAT_SCRATCH, where it is hardware registers. */
 export const WAVE_FLAT_SCRATCH = 592;
+/**
+ * 1: all registers are as the runner of the workgroup began the wave with, which has not run; 2: they are
+ * still the same, but it has run; 0: anything else.
+ */
+export const WAVE_FRESHNESS = 600;
+export const FRESH = 1;
+export const STILL_FRESH = 2;
+/**
+ * What compiled code knows of the work-item ids that waves begin with in this place (FirstLook in
+ * regions/first-look.ts): a word that says whose it is, and vectors behind it. The next wave finds it there.
+ */
+export const WAVE_FIRST_LOOK = 640;
+export const FIRST_LOOK_VECTORS = 3;
 /** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
 export const WAVE_BUDGET = 704;
+/** What the turn began with. */
+export const WAVE_TURN = 604;
 /**
  * Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops
  * compiled as a whole (T2).

@@ -15,7 +15,14 @@ import {
   type WaveState,
 } from '../machine/group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from '../machine/launch.ts';
-import { LDS_SLACK_BYTES, MAX_LDS_BYTES, rowSizeBytes, waveSizeBytes } from '../machine/layout.ts';
+import {
+  FRESH,
+  LDS_SLACK_BYTES,
+  MAX_LDS_BYTES,
+  rowSizeBytes,
+  WAVE_FRESHNESS,
+  waveSizeBytes,
+} from '../machine/layout.ts';
 import type { Memories, RegionOptions, SharedMemory } from '../machine/memory.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 
@@ -210,6 +217,7 @@ export class WorkgroupSlot {
       const template = this.#templates + i * templateBytes(waveSize);
       const rows = base + TEMPLATE_ROWS_OFFSET;
       bytes.copyWithin(template, base, base + TEMPLATE_SCALAR_BYTES);
+      this.#state.view.setUint32(template + WAVE_FRESHNESS, FRESH, true);
       bytes.copyWithin(template + TEMPLATE_SCALAR_BYTES, rows, rows + templateRowBytes(waveSize));
     });
     this.hasTemplates = true;

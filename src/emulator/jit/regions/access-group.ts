@@ -162,18 +162,27 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
 export const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
   pattern === CONTIGUOUS ? anyDword : !writes;
 
-/** Addresses of more values than this are not looked at ahead of their chunk. */
-const MAX_AHEAD = 16;
+/**
+ * Addresses of more values than this are not looked at ahead of their chunk: for a few chunks, or once for a
+ * whole wave, which has mostly sums.
+ */
+const MAX_AHEAD = { chunks: 16, wave: 60 };
 const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
 
 /**
  * Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing
  * that is loaded.
  */
-export function isAheadOfChunk(group: AccessGroup): boolean {
-  const nodes = lanesBehind(addressNodes(group));
+export const isAheadOfChunk = (group: AccessGroup, most: keyof typeof MAX_AHEAD = 'chunks'): boolean =>
+  areAhead(addressNodes(group), most);
+
+/** The same of one value of a whole wave. */
+export const isAheadOfWave = (node: Node): boolean => areAhead([node], 'wave');
+
+function areAhead(values: readonly Node[], most: keyof typeof MAX_AHEAD): boolean {
+  const nodes = lanesBehind(values);
   return (
-    nodes.length <= MAX_AHEAD &&
+    nodes.length <= MAX_AHEAD[most] &&
     nodes.every(({ leaf }) => (leaf.kind === 'pure' ? leaf.op.startsWith('i') : AHEAD.has(leaf.kind)))
   );
 }

@@ -14,12 +14,13 @@ import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from './access-group.ts';
 import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
+import { operandsOf } from './guards.ts';
 import { Hoisted } from './hoisted.ts';
 import type { ApartLanes } from './lanes-part.ts';
 import type { EmittedValues } from './linear-access.ts';
 import { LinearAccesses } from './linear-accesses.ts';
 import { maskedPart, mayBeMasked } from './masked-part.ts';
-import type { Node, NodeOf } from './node.ts';
+import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
@@ -143,26 +144,28 @@ export class ChunkLoop {
   }
 
   /**
-   * Of merged regions, for waves of which all lanes are active. Goes to `otherwise`, with nothing changed,
-   * where accesses are not as `WholeWaveAccesses` wants them.
+   * Of merged regions and full waves, for waves of which all lanes are active. Goes to `otherwise`, with
+   * nothing changed, where accesses or guards are not as `WholeWaveAccesses` wants them; to `idle`, if that
+   * is there, where the wave has nothing to do.
    */
-  emitWhole(otherwise: BlockLabel): void {
+  emitWhole(otherwise: BlockLabel, idle: BlockLabel | undefined): void {
     const { f } = this.#state;
     const contents = this.#contents(true);
     const { environment, all, usually, groups, hoisted } = contents;
     this.#prepare();
     contents.emit();
     const accessed = { state: this.#state, hoisted, scalar: this.#scalar };
-    const linear = new LinearAccesses(accessed, new Set(groups.values()));
+    const { guards } = this.#region;
+    const linear = new LinearAccesses(accessed, new Set(groups.values()), guards.flatMap(operandsOf));
     const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear };
     // Where a chunk gives up, it has stored nothing.
     const isStore = ({ leaf }: Node): boolean => leaf.kind === 'store';
     const lanes = [...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)];
     const body = new ChunkBody(environment, { ...usually, lanes }, fastly);
     const slow = this.#slowBody(environment, all, true);
-    const wave = new WholeWaveAccesses(accessed, linear, groups.values());
+    const wave = new WholeWaveAccesses(accessed, linear, groups.values(), guards);
     this.#at.goToFirst();
-    wave.emit(this.#valuesAhead(body, linear), otherwise);
+    wave.emit(this.#valuesAhead(body, linear), otherwise, idle);
     const end = f.local('i32');
     f.loop(undefined, (again) => {
       assign(f, end, sum(this.#at.chunk, ROW_CHUNKS * 4));
@@ -188,6 +191,7 @@ export class ChunkLoop {
     const { lanes, usual, usualLanes } = this.#values;
     const all = this.#bodyValues(lanes, (node) => node);
     const usually = { ...this.#bodyValues(usualLanes, (node) => usual.of(node)), ...usual.facts };
+    const guarded = lanesBehind(this.#region.guards.flatMap(operandsOf));
     const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(this.#state.f);
     let splats: ReadonlyMap<Node, Lanes> = new Map();
@@ -199,7 +203,8 @@ export class ChunkLoop {
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
     const emit = (): void => {
-      splats = splatsOf(this.#state, isFast ? usually : all, isFast, this.#scalar);
+      const values = isFast ? { ...usually, lanes: [...usually.lanes, ...guarded] } : all;
+      splats = splatsOf(this.#state, values, isFast, this.#scalar);
       hoisted.emit(this.#state, new Set(groups.values()));
     };
     const release = (): void => {
@@ -212,7 +217,7 @@ export class ChunkLoop {
   /** What `linear` asks of the chunks from the one at hand on. */
   #valuesAhead(body: ChunkBody, linear: LinearAccesses) {
     const place = { chunk: this.#at.chunk, pointer: this.#at.pointer };
-    return (i: number): EmittedValues => body.evaluate({ ...place, offset: i * 4 }, linear.nodes);
+    return (i: number): EmittedValues => body.evaluate({ ...place, offset: i * 4 }, linear.terms.nodes);
   }
 
   #bodyValues(lanes: readonly Node[], of: (node: Node) => Node): BodyValues {

@@ -64,7 +64,7 @@ export abstract class GraphBuilder {
     setOperand: (value) => this.#setOperand(value),
     setState: (value) => this.#setState(value.leaf.slot, this.arg(value, 0)),
     branch: (value) => {
-      if (this.instruction.shape.control === 'conditional') this.branch = this.arg(value, 0);
+      if (this.instruction.shape.control === 'conditional') this.setBranch(this.arg(value, 0));
       return undefined;
     },
   };
@@ -83,6 +83,10 @@ export abstract class GraphBuilder {
   protected abstract setScalar(offset: number, node: Node): void;
   /** `mask`: lanes that are written. */
   protected abstract setRow(offset: number, node: Node, mask: Node | undefined): void;
+  protected setBranch(condition: Node): void {
+    this.branch = condition;
+  }
+
   /** Stands for a value of a kind that has no maker. */
   protected abstract unfit(value: Value): Node;
 

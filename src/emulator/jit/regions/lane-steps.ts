@@ -5,8 +5,12 @@
 import { assert } from '../../../base/errors.ts';
 import { assign, laneOf, operation, type Push, shl, sub, sum, type Term } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import { constantOf } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
 import { lanesBehind, type Node } from './node.ts';
+
+/** A sign that changes is 2^31 more, modulo 2^32. */
+const SIGN = -0x80000000n;
 
 /** Of a sum, product or shift, the operands that are of lanes; undefined of another value. */
 function operandsOf({ leaf, args }: Node): readonly Node[] | undefined {
@@ -20,6 +24,8 @@ function operandsOf({ leaf, args }: Node): readonly Node[] | undefined {
       return lanes.length === 1 ? lanes : undefined;
     case 'i32.shl':
       return args[1]!.lane ? undefined : lanes;
+    case 'i32.xor':
+      return args.some((arg) => constantOf(arg) === SIGN) ? lanes : undefined;
     default:
       return undefined;
   }
@@ -75,6 +81,8 @@ interface Expected {
 export interface LaneRows {
   readonly chunks: number;
   readonly count: number;
+  /** Whether a wave may begin here. */
+  readonly isEntry: boolean;
 }
 
 export class LaneSteps {
@@ -84,7 +92,7 @@ export class LaneSteps {
   readonly #rows: LaneRows | undefined;
   readonly #steps = new Map<Node, LaneStep>();
   readonly #expected = new Map<Node, Expected>();
-  readonly #held = new Set<Local>();
+  readonly #all: Local[] = [];
 
   constructor(f: FunctionBuilder, hoisted: Hoisted, scalar: (node: Node) => Local, rows?: LaneRows) {
     this.#f = f;
@@ -119,12 +127,21 @@ export class LaneSteps {
     return known.lanes;
   }
 
+  /** What comparing sets of a term. */
+  reserve(term: Node): LaneStep {
+    let found = this.#steps.get(term);
+    if (!found) {
+      found = { first: this.#held(), step: this.#held(), pitches: this.#pitches.map(() => this.#held()) };
+      this.#steps.set(term, found);
+    }
+    return found;
+  }
+
   #begin(term: Node, lanes: Local): Local {
     const f = this.#f;
-    const first = this.#made(laneOf(lanes, 0));
-    const step = this.#made(sub(laneOf(lanes, 1), first));
-    const pitches = this.#pitches.map(() => this.#made(0));
-    this.#steps.set(term, { first, step, pitches });
+    const { first, step, pitches } = this.reserve(term);
+    assign(f, first, laneOf(lanes, 0));
+    assign(f, step, sub(laneOf(lanes, 1), first));
     const vector = (): Local => f.local('v128');
     const expected: Expected = {
       lanes: vector(),
@@ -149,8 +166,7 @@ export class LaneSteps {
   }
 
   release(): void {
-    this.#f.free(...this.#held);
-    this.#held.clear();
+    this.#f.free(...this.#all.splice(0));
   }
 
   /** Emits a value whose terms all grow by a step. */
@@ -173,6 +189,7 @@ export class LaneSteps {
     });
     switch (leaf.op) {
       case 'i32.add':
+      case 'i32.xor':
         return each((part) => sum(part(a), part(b)));
       case 'i32.sub':
         return each((part) => sub(part(a), part(b)));
@@ -191,9 +208,14 @@ export class LaneSteps {
   }
 
   #made(value: Term): Local {
-    const local = this.#f.local('i32');
-    this.#held.add(local);
+    const local = this.#held();
     assign(this.#f, local, value);
+    return local;
+  }
+
+  #held(): Local {
+    const local = this.#f.local('i32');
+    this.#all.push(local);
     return local;
   }
 }

@@ -42,15 +42,15 @@ import {
   storeFollowing,
 } from './following-lanes.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
-import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
+import type { LaneSteps } from './lane-steps.ts';
 import {
-  type EmittedValues,
   type FollowingIndex,
   type LinearAccess,
   type LinearEnvironment,
   newVector,
   setVector,
 } from './linear-access.ts';
+import { type ChunkValues, LinearTerms } from './linear-terms.ts';
 import type { IndexedAddress, Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
@@ -78,16 +78,14 @@ const highWordOf = ({ parts }: AccessGroup): Node | undefined =>
   parts.indexed || !parts.high?.lane ? undefined : parts.high;
 
 export class LinearAccesses {
-  /** Lane values that `emit` needs. */
-  readonly nodes: readonly Node[];
+  /** What the addresses of all lanes are looked at by. */
+  readonly terms: LinearTerms;
   readonly #environment: LinearEnvironment;
-  /** Values that addresses are sums of. */
-  readonly #terms: readonly Node[];
-  readonly #highWords: ReadonlySet<Node>;
   readonly #accesses = new Map<AccessGroup, LinearAccess>();
   readonly #bases = new Map<string, Local>();
 
-  constructor(environment: LinearEnvironment, groups: Iterable<AccessGroup>) {
+  /** `others`: sums that are no addresses. */
+  constructor(environment: LinearEnvironment, groups: Iterable<AccessGroup>, others: readonly Node[] = []) {
     this.#environment = environment;
     const { f } = environment.state;
     for (const group of groups) {
@@ -101,15 +99,13 @@ export class LinearAccesses {
       });
     }
     const highWords = new Set<Node>();
-    const roots: Node[] = [];
+    const roots = [...others];
     for (const group of this.#accesses.keys()) {
       roots.push(group.parts.indexed?.index ?? group.parts.low);
       const high = highWordOf(group);
       if (high && this.looksAtHigh(group)) highWords.add(high);
     }
-    this.#terms = termsOf(roots);
-    this.#highWords = highWords;
-    this.nodes = [...this.#terms, ...highWords];
+    this.terms = new LinearTerms(environment, roots, highWords);
   }
 
   has(group: AccessGroup): boolean {
@@ -170,40 +166,12 @@ export class LinearAccesses {
    * Looks at the accesses of `chunks` chunks from lane `firstLane` on; `at` emits values of one of them.
    * Where not all are linear, goes to `no`.
    */
-  emit(chunks: number, firstLane: Local, at: (chunk: number) => EmittedValues, no: BlockLabel): void {
-    const steps = this.look(chunks, at, no);
+  emit(chunks: number, firstLane: Local, at: ChunkValues, no: BlockLabel): void {
+    const steps = this.terms.look(chunks, at, no);
     const looked = new Set<string>();
     for (const [group, access] of this.#accesses)
       this.#open(group, access, { steps, lanes: chunks * 4, firstLane, looked, no });
     steps.release();
-  }
-
-  /**
-   * Looks at the terms of `chunks` chunks; the result, which the caller releases, says of sums how they grow.
-   * `rows`: where rows have steps of their own.
-   */
-  look(chunks: number, at: (chunk: number) => EmittedValues, no: BlockLabel, rows?: LaneRows): LaneSteps {
-    const { state, hoisted, scalar } = this.#environment;
-    const { f } = state;
-    const steps = new LaneSteps(f, hoisted, scalar, rows);
-    const unusual = f.local('v128');
-    f.v128([0, 0, 0, 0]);
-    f.set(unusual);
-    for (let chunk = 0; chunk < chunks; chunk++) {
-      const { argument, release } = at(chunk);
-      const compare = (node: Node, expected: Local): void =>
-        assign(f, unusual, operation('v128.or', unusual, operation('v128.xor', argument(node).lanes[0]!, expected)));
-      for (const term of this.#terms) compare(term, steps.expected(term, chunk, argument(term).lanes[0]!));
-      for (const high of this.#highWords) compare(high, hoisted.window);
-      release();
-      // Most that do not suit show it in their first row.
-      if (chunk + 1 !== chunks && chunk + 1 !== rows?.chunks) continue;
-      push(f, operation('v128.any_true', unusual));
-      f.brIf(no);
-    }
-    steps.close();
-    f.free(unusual);
-    return steps;
   }
 
   /** The high word of a flat address also says in which space it is. */

@@ -33,7 +33,7 @@ export function mergeRegions(
   if (regions.length < 2 || accessesOf(regions[0]!) !== 'load') return undefined;
   const stores = regions.slice(1).findIndex((region) => accessesOf(region) !== 'store');
   for (let count = stores < 0 ? regions.length : stores + 1; count > 1; count--) {
-    const builder = new RegionBuilder(options, true);
+    const builder = new RegionBuilder(options, 'merged');
     const own = instructions.slice(regions[0]!.first, regions[count - 1]!.last + 1);
     if (own.every((instruction) => builder.tryAppend(instruction))) return { region: builder.finish(), count };
   }
@@ -43,19 +43,31 @@ export function mergeRegions(
 /** Values of merged regions above which their accesses take little of the time. */
 const MAX_WHOLE_SIZE = 100;
 
+/** How many values are computed in each chunk of a full wave: addresses are not. */
+function sizeBesideAddresses(lanes: readonly Node[]): number {
+  const used = new Set(lanes.flatMap(({ args }) => args));
+  const needed = new Set<Node>();
+  for (const node of lanes.toReversed()) {
+    if (!needed.has(node) && used.has(node) && !isAccess(node)) continue;
+    needed.add(node);
+    for (const arg of isAccess(node) ? node.args.slice(1) : node.args) needed.add(arg);
+  }
+  return lanes.filter((node) => needed.has(node)).length;
+}
+
 /**
- * Whether merged regions can run as `ChunkLoop.emitWhole` has them: where a chunk gives up, it does so before
- * its first store.
+ * Whether merged regions, or a full wave, can run as `ChunkLoop.emitWhole` has them: where a chunk gives up,
+ * it does so before its first store.
  */
-export function mayBeWhole({ usualLanes }: RegionLanes): boolean {
+export function mayBeWhole({ usualLanes }: RegionLanes, isFull: boolean): boolean {
   const isFit = (node: Node): boolean => {
     const access = laneAccessOf(node);
     return access !== undefined && access.space !== 'private' && access.predicate === undefined && !isLeftOut(node);
   };
   const groups = new Set(groupAccesses(usualLanes).values());
   return (
-    usualLanes.length <= MAX_WHOLE_SIZE &&
+    (isFull ? sizeBesideAddresses(usualLanes) : usualLanes.length) <= MAX_WHOLE_SIZE &&
     usualLanes.every((node) => !isAccess(node) || isFit(node)) &&
-    [...groups].every(isAheadOfChunk)
+    [...groups].every((group) => isAheadOfChunk(group, isFull ? 'wave' : 'chunks'))
   );
 }

@@ -4,7 +4,8 @@
  * - one EXEC for everything per lane; scalar instructions before that may change it;
  * - no lane value that needs what all lanes computed, but for masks, which stay in the lanes;
  * - loads, or one instruction that stores or updates memory; merged regions loads, and then stores;
- * - a load of the wave only before the lanes' first access, so that the first fault is found first;
+ * - a load of the wave only before the lanes' first access, so that the first fault is found first; in full
+ *   waves, which have no faults, before the first store;
  * - no read across lanes of a row that the region wrote before;
  * - of a row of which the wave writes single lanes, only such lanes, read and written;
  * - with loads, no write to a row that is read across lanes: after a fault, the chunks that were not reached
@@ -20,10 +21,14 @@ import { GraphBuilder, type GraphOptions, type NodeMakers } from './graph-builde
 import type { Node } from './node.ts';
 import type { LaneWrite, Region } from './region.ts';
 
-const MAX_INSTRUCTIONS = 120;
+/** Many instructions of full waves are for addresses and masks, which are not computed. */
+const MAX_INSTRUCTIONS = { plain: 120, merged: 120, full: 240 };
 const EXEC = STATE_OFFSETS.exec;
 
 type AccessKind = 'none' | 'load' | 'other';
+
+/** `merged`: for instructions of several regions, see merged-regions.ts; `full`: see full-waves.ts. */
+type RegionKind = 'plain' | 'merged' | 'full';
 
 /** What combines masks, as what lanes do with their own bits. */
 const OF_BITS: Readonly<Partial<Record<OpName, OpName>>> = {
@@ -36,7 +41,7 @@ const OF_BITS: Readonly<Partial<Record<OpName, OpName>>> = {
 };
 
 export class RegionBuilder extends GraphBuilder {
-  readonly #isMerged: boolean;
+  readonly #kind: RegionKind;
   readonly #gathered = new Map<number, true>();
   /** Of masks, in lanes. */
   readonly #bits = new Map<Node, Node>();
@@ -77,10 +82,9 @@ export class RegionBuilder extends GraphBuilder {
     },
   };
 
-  /** `isMerged`: for instructions of several regions, see merged-regions.ts. */
-  constructor(options: GraphOptions, isMerged = false) {
+  constructor(options: GraphOptions, kind: RegionKind = 'plain') {
     super(options);
-    this.#isMerged = isMerged;
+    this.#kind = kind;
   }
 
   get empty(): boolean {
@@ -89,7 +93,7 @@ export class RegionBuilder extends GraphBuilder {
 
   /** Adds an instruction; false, and nothing is changed, when it must begin another region. */
   tryAppend(instruction: Decoded): boolean {
-    if (this.#count >= MAX_INSTRUCTIONS) return false;
+    if (this.#count >= MAX_INSTRUCTIONS[this.#kind]) return false;
     const mark = this.graph.journal.mark;
     const [exec, branch, accesses, fences] = [this.#exec, this.branch, this.#accesses, this.#fences];
     this.fits = true;
@@ -121,6 +125,7 @@ export class RegionBuilder extends GraphBuilder {
       gathered: new Set(this.#gathered.keys()),
       branch: this.branch,
       fences: this.#fences,
+      guards: [],
       first: this.#first,
       last: this.#last,
     };
@@ -214,7 +219,7 @@ export class RegionBuilder extends GraphBuilder {
   }
 
   /** EXEC of the instruction is, or becomes, that of the region's lanes. */
-  #pinExec(): Node {
+  protected pinExec(): Node {
     this.#entryExec ??= this.#currentExec();
     const exec = this.#entryExec;
     this.refuse(exec.phase === 'after' || (this.#exec !== undefined && this.#exec !== exec));
@@ -253,7 +258,8 @@ export class RegionBuilder extends GraphBuilder {
   }
 
   #ballot(condition: Node): Node {
-    const exec = this.#pinExec();
+    const exec = this.pinExec();
+    if (constantOf(exec) === 0n) return exec;
     if (!condition.lane) return this.graph.op('i64.select', condition, exec, this.graph.constant(0n, 'i64'));
     return this.graph.add({ kind: 'ballot' }, 'i64', false, [condition], { phase: 'after' });
   }
@@ -270,11 +276,15 @@ export class RegionBuilder extends GraphBuilder {
     this.refuse(args.some(({ phase }) => phase === 'after'));
     const kind = leaf.kind === 'load' ? 'load' : 'other';
     if (lane) {
-      const isMerged = this.#isMerged && leaf.kind === 'store';
+      const isMerged = this.#kind !== 'plain' && leaf.kind === 'store';
       this.refuse(!isMerged && (this.#accesses === 'other' || (kind === 'other' && this.#accesses !== 'none')));
-      this.#pinExec();
+      this.pinExec();
       if (this.#ownAccesses !== 'other') this.#ownAccesses = kind;
-    } else this.refuse(this.#accesses !== 'none' || this.#ownAccesses !== 'none');
+    } else {
+      const mayLoad = (before: AccessKind): boolean =>
+        before === 'none' || (this.#kind === 'full' && before === 'load');
+      this.refuse(!mayLoad(this.#accesses) || !mayLoad(this.#ownAccesses));
+    }
     return this.access(value, args);
   }
 
@@ -285,7 +295,7 @@ export class RegionBuilder extends GraphBuilder {
   }
 
   protected override setRow(offset: number, node: Node, mask: Node | undefined): void {
-    this.#pinExec();
+    this.pinExec();
     this.refuse(this.#laneWrites.has(offset));
     const written = mask ? this.op('i32.select', mask, node, this.row(offset)) : node;
     this.refuse(written.phase === 'after');

@@ -3,10 +3,11 @@
  * registers.
  */
 import { assert } from '../../../base/errors.ts';
-import { ne64, push } from '../../../wasm/expression.ts';
+import { loadFrom, ne64, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
+import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess, usedBy } from './access-group.ts';
 import { ChunkLoop, type RegionLanes } from './chunk-loop.ts';
@@ -31,9 +32,9 @@ export class RegionLowering {
 
   /** Whether the region can run as `ChunkLoop.emitWhole` has it. */
   get mayBeWhole(): boolean {
-    const { fences, gathered, laneWrites } = this.region;
+    const { fences, gathered, laneWrites, guards } = this.region;
     const isPlain = !fences && gathered.size === 0 && laneWrites.length === 0;
-    return isPlain && mayBeWhole(this.#planned.lanes);
+    return isPlain && mayBeWhole(this.#planned.lanes, guards.length > 0);
   }
 
   get #planned(): RegionPlan {
@@ -43,9 +44,10 @@ export class RegionLowering {
 
   /**
    * Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees.
-   * `otherwise`: of merged regions, where waves go, unchanged, that cannot run it.
+   * `otherwise`: of merged regions and full waves, where waves go, unchanged, that cannot run it; `idle`:
+   * where those go that have nothing to do.
    */
-  emit(otherwise?: BlockLabel): Local | undefined {
+  emit(otherwise?: BlockLabel, idle?: BlockLabel): Local | undefined {
     const region = this.region;
     const values = this.#values;
     const { needed, lanes } = this.#planned;
@@ -54,11 +56,13 @@ export class RegionLowering {
     const first = otherwise ? nodesBehind([region.exec!]) : new Set<Node>();
     for (const node of before) if (first.has(node)) values.emit(node);
     if (otherwise) this.#refuseUnlessFull(otherwise);
-    for (const node of before) if (!first.has(node)) values.emit(node);
+    // Loads of a full wave may be some that others do not make: they are no faults.
+    const refused = region.guards.length > 0 ? otherwise : undefined;
+    for (const node of before) if (!first.has(node)) values.emit(node, refused);
     if (lanes.lanes.length + lanes.ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
       const loop = new ChunkLoop(this.state, region, lanes, (node) => values.local(node));
-      if (otherwise) loop.emitWhole(otherwise);
+      if (otherwise) loop.emitWhole(otherwise, idle);
       else loop.emit();
       for (const [node, local] of loop.ballots) values.hold(node, local);
     }
@@ -72,8 +76,13 @@ export class RegionLowering {
 
   /** Before anything else is computed: of most waves whose lanes do not suit, some are off. */
   #refuseUnlessFull(otherwise: BlockLabel): void {
-    const { f, spaces } = this.state;
-    push(f, ne64(this.#values.local(this.region.exec!), spaces.waveSize === 64 ? -1n : 0xffffffffn));
+    const { f, wave, spaces } = this.state;
+    const { exec, guards } = this.region;
+    const all = spaces.waveSize === 64 ? -1n : 0xffffffffn;
+    // EXEC of a full wave is a constant.
+    const load = spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u';
+    const found = guards.length > 0 ? loadFrom(load, wave, STATE_OFFSETS.exec) : this.#values.local(exec!);
+    push(f, ne64(found, all));
     f.brIf(otherwise);
   }
 
@@ -144,7 +153,10 @@ interface UsuallyNeeded {
  * Nodes that the region's results and accesses need, in order; with `usually`, also what they and its ballots
  * usually need. That may stand behind the ballots.
  */
-function neededNodes({ graph, exec, scalars, rows, laneWrites, branch }: Region, usually?: UsuallyNeeded): Node[] {
+function neededNodes(
+  { graph, exec, scalars, rows, laneWrites, branch, guards }: Region,
+  usually?: UsuallyNeeded,
+): Node[] {
   const needed = new Set<Node>(usually?.usual.facts.rare);
   for (const node of [...rows.values(), ...(usually?.ballots ?? []).map(({ args }) => args[0]!)]) {
     needed.add(node);
@@ -160,5 +172,7 @@ function neededNodes({ graph, exec, scalars, rows, laneWrites, branch }: Region,
     needed.add(node);
     for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) needed.add(arg);
   }
-  return graph.nodes.filter((node) => needed.has(node));
+  // What guards need of lanes is looked at before the chunks.
+  const guarded = nodesBehind(guards.map(({ condition }) => condition));
+  return graph.nodes.filter((node) => needed.has(node) || (guarded.has(node) && node.phase === 'before'));
 }

@@ -9,6 +9,14 @@ export interface LaneWrite {
   readonly value: Node;
 }
 
+/** A condition of lanes that is expected to be the same in all of them. */
+export interface LaneGuard {
+  readonly condition: Node;
+  readonly expected: boolean;
+  /** Whether a wave has nothing to do where no lane is as expected. */
+  readonly idles: boolean;
+}
+
 /**
  * Instructions that run together: uniform values first, then all lane values of one chunk after the other,
  * then what needs both.
@@ -31,6 +39,8 @@ export interface Region {
   readonly branch: Node | undefined;
   /** Whether one of its loads must come after all stores before it. */
   readonly fences: boolean;
+  /** Of a full wave (full-waves.ts), what must hold for it to be one. */
+  readonly guards: readonly LaneGuard[];
   /** Numbers of the first and the last instruction in the function. */
   readonly first: number;
   readonly last: number;

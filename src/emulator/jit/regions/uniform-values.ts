@@ -1,7 +1,7 @@
 /** Values of the wave: what is the same for all lanes, in locals. */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { emitScalar, wasmType } from '../../lowering/emitter.ts';
@@ -42,11 +42,11 @@ export class UniformValues {
     this.#state.f.free(...this.#held.splice(0));
   }
 
-  /** Emits a value whose arguments were emitted. */
-  emit(node: Node): void {
+  /** Emits a value whose arguments were emitted; `refused`: where it goes that loads what it must not. */
+  emit(node: Node, refused?: BlockLabel): void {
     const { leaf } = node;
     if (leaf.kind === 'loaded') this.#locals.set(node, this.#dwords.get(node.args[0]!)![leaf.index]!);
-    else if (leaf.kind === 'load') this.#emitLoad(node as NodeOf<'load'>);
+    else if (leaf.kind === 'load') this.#emitLoad(node as NodeOf<'load'>, refused);
     else if (leaf.kind === 'scalar' && this.#registers.has(leaf.offset))
       this.#locals.set(node, this.#registers.get(leaf.offset)!);
     else {
@@ -58,12 +58,14 @@ export class UniformValues {
     }
   }
 
-  #emitLoad(node: NodeOf<'load'>): void {
+  #emitLoad(node: NodeOf<'load'>, refused: BlockLabel | undefined): void {
     const { e, spaces, wave } = this.#state;
     const { leaf, args } = node;
     const at = { pushRecord: () => this.#state.pushRecord(node.instruction), wave };
     const predicate = leaf.predicated ? this.local(args[1]!) : undefined;
-    const dwords = emitUniformLoad(e, spaces, at, { leaf, address: this.local(args[0]!), predicate });
+    const dwords = emitUniformLoad(e, spaces, at, {
+      ...{ leaf, address: this.local(args[0]!), predicate, refused },
+    });
     this.#locals.set(node, dwords[0]!);
     this.#dwords.set(node, dwords);
     this.#held.push(...dwords);

@@ -30,10 +30,12 @@ import type { AccessGroup } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
 import { allocationAt } from './allocation-at.ts';
 import { isFollowing } from './following-lanes.ts';
+import { Guards } from './guards.ts';
 import type { LaneRows, LaneSteps } from './lane-steps.ts';
 import type { EmittedValues, LinearEnvironment } from './linear-access.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import type { IndexedAddress } from './node.ts';
+import type { LaneGuard } from './region.ts';
 
 /** Chunks of a row. */
 export const ROW_CHUNKS = 4;
@@ -71,14 +73,22 @@ export class WholeWaveAccesses {
   readonly #environment: LinearEnvironment;
   readonly #linear: LinearAccesses;
   readonly #rows: LaneRows;
+  readonly #guards: readonly LaneGuard[];
   readonly #extents: ReadonlyMap<AccessGroup, Extent>;
 
-  /** `linear`: makes the accesses of a chunk. */
-  constructor(environment: LinearEnvironment, linear: LinearAccesses, groups: Iterable<AccessGroup>) {
+  /** `linear`: makes the accesses of a chunk. `guards`: comparisons, of whose operands it knows. */
+  constructor(
+    environment: LinearEnvironment,
+    linear: LinearAccesses,
+    groups: Iterable<AccessGroup>,
+    guards: readonly LaneGuard[],
+  ) {
     this.#environment = environment;
+    this.#guards = guards;
     this.#linear = linear;
     const { f, spaces } = environment.state;
-    this.#rows = { chunks: ROW_CHUNKS, count: spaces.waveSize / ROW_LANES };
+    const isEntry = guards.length > 0;
+    this.#rows = { chunks: ROW_CHUNKS, count: spaces.waveSize / ROW_LANES, isEntry };
     const local = (): Local => f.local('i32');
     const pitches = (): Local[] => (this.#rows.count > 2 ? [local(), local()] : [local()]);
     this.#extents = new Map(
@@ -91,10 +101,15 @@ export class WholeWaveAccesses {
     this.#environment.state.f.free(...locals);
   }
 
-  /** Goes to `no` unless all is as it must be; `at` emits values of a chunk. */
-  emit(at: (chunk: number) => EmittedValues, no: BlockLabel): void {
-    const { spaces } = this.#environment.state;
-    const steps = this.#linear.look(spaces.waveSize / 4, at, no, this.#rows);
+  /**
+   * Goes to `no` unless all is as it must be; `at` emits values of a chunk. `idle`: where waves go that have
+   * nothing to do.
+   */
+  emit(at: (chunk: number) => EmittedValues, no: BlockLabel, idle: BlockLabel | undefined): void {
+    const { state, scalar } = this.#environment;
+    const { f, spaces } = state;
+    const steps = this.#linear.terms.look(spaces.waveSize / 4, at, no, this.#rows);
+    new Guards(f, scalar, steps, ROW_LANES, no).emit(this.#guards, idle);
     for (const [group, extent] of this.#extents) this.#open(group, extent, steps, no);
     steps.release();
     this.#refuseMeeting(no);

@@ -1,0 +1,65 @@
+/** A look at lanes: whether the values that addresses are sums of grow by a step from lane to lane. */
+import { assign, operation, push } from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import { followsFromIds, onFirstLook } from './first-look.ts';
+import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
+import type { EmittedValues, LinearEnvironment } from './linear-access.ts';
+import type { Node } from './node.ts';
+
+/** Emits values of a chunk, by its number. */
+export type ChunkValues = (chunk: number) => EmittedValues;
+
+export class LinearTerms {
+  /** Lane values that looking needs. */
+  readonly nodes: readonly Node[];
+  readonly #environment: LinearEnvironment;
+  readonly #terms: readonly Node[];
+  readonly #highWords: ReadonlySet<Node>;
+
+  /** Of sums; of words that must be the high word of the window. */
+  constructor(environment: LinearEnvironment, sums: readonly Node[], highWords: ReadonlySet<Node>) {
+    this.#environment = environment;
+    this.#terms = termsOf(sums);
+    this.#highWords = highWords;
+    this.nodes = [...this.#terms, ...highWords];
+  }
+
+  /**
+   * Looks at `chunks` chunks, and goes to `no` where a term does not grow by a step; the result, which the
+   * caller releases, says of sums how they grow. `rows`: where rows have steps of their own.
+   */
+  look(chunks: number, at: ChunkValues, no: BlockLabel, rows?: LaneRows): LaneSteps {
+    const { state, hoisted, scalar } = this.#environment;
+    const steps = new LaneSteps(state.f, hoisted, scalar, rows);
+    const compare = (): void => this.#compare(steps, chunks, at, no, rows?.chunks);
+    const isFirst = rows?.isEntry && this.#highWords.size === 0 && followsFromIds(this.#terms, state.spaces.waveSize);
+    if (!isFirst) compare();
+    else {
+      const reserved = this.#terms.map((term) => steps.reserve(term));
+      onFirstLook(state, reserved, compare);
+    }
+    return steps;
+  }
+
+  #compare(steps: LaneSteps, chunks: number, at: ChunkValues, no: BlockLabel, rowChunks: number | undefined): void {
+    const { state, hoisted } = this.#environment;
+    const { f } = state;
+    const unusual = f.local('v128');
+    f.v128([0, 0, 0, 0]);
+    f.set(unusual);
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const { argument, release } = at(chunk);
+      const compare = (node: Node, expected: Local): void =>
+        assign(f, unusual, operation('v128.or', unusual, operation('v128.xor', argument(node).lanes[0]!, expected)));
+      for (const term of this.#terms) compare(term, steps.expected(term, chunk, argument(term).lanes[0]!));
+      for (const high of this.#highWords) compare(high, hoisted.window);
+      release();
+      // Most that do not suit show it in their first row.
+      if (chunk + 1 !== chunks && chunk + 1 !== rowChunks) continue;
+      push(f, operation('v128.any_true', unusual));
+      f.brIf(no);
+    }
+    steps.close();
+    f.free(unusual);
+  }
+}

@@ -1,0 +1,85 @@
+/** The checks of full waves that `sabotage.ts` takes out, and the tests that are to notice. */
+import type { Sabotage } from './sabotages.ts';
+
+const fullWaves = ['--test', '--test-isolation=none', 'src/emulator/full-waves.test.ts'];
+const regions = 'src/emulator/jit/regions';
+
+export const WAVE_SABOTAGES: readonly Sabotage[] = [
+  {
+    name: 'full waves: the last lane',
+    file: `${regions}/guards.ts`,
+    from: "return expected ? operation('i32.ge_s', a.high, b.low)",
+    to: "return expected ? operation('i32.ge_s', a.low, b.low)",
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: the first lane',
+    file: `${regions}/guards.ts`,
+    from: ": operation('i32.lt_s', a.low, b.high);",
+    to: ": operation('i32.lt_s', a.high, b.high);",
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: lanes that are equal to something',
+    file: `${regions}/guards.ts`,
+    from: "return and(operation('i32.ge_s', a.high, b.low), operation('i32.ge_s', b.high, a.low));",
+    to: "return and(operation('i32.gt_s', a.high, b.low), operation('i32.gt_s', b.high, a.low));",
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: numbers that wrap',
+    file: `${regions}/guards.ts`,
+    from: 'push(f, gtS64(wide, 0x7fffffffn));\n    f.brIf(this.#no);',
+    to: '',
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: steps that are large or negative',
+    file: `${regions}/guards.ts`,
+    from: 'push(f, gtU(pitches.reduce<Term>(or, step), MAX_STEP));\n    f.brIf(this.#no);',
+    to: '',
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: masks of which one is enough',
+    file: `${regions}/full-waves.ts`,
+    from: "const NARROWING = new Set<OpName>(['i32.and',",
+    to: "const NARROWING = new Set<OpName>(['i64.or', 'i32.or', 'i32.and',",
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: instructions of no lane',
+    file: `${regions}/full-waves.ts`,
+    from: 'if (!this.#isOff) super.setRow',
+    to: 'super.setRow',
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: loads of the wave',
+    file: 'src/emulator/lowering/uniform-memory.ts',
+    from: 'if (refused) f.brIf(refused);',
+    to: 'if (refused) f.drop();',
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: waves that begin again',
+    file: `${regions}/first-look.ts`,
+    from: 'return and(eq(loadFrom(',
+    to: 'return or(hasNotRun, eq(loadFrom(',
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: registers that changed',
+    file: 'src/emulator/handlers/group-runner.ts',
+    from: "f.i32(1);\n        f.op('i32.shr_u');",
+    to: "f.i32(3);\n        f.op('i32.and');",
+    noticedBy: fullWaves,
+  },
+  {
+    name: 'full waves: the way from a block to the next',
+    file: 'src/emulator/jit/function-lowering.ts',
+    from: 'if (before || successor',
+    to: 'if (successor',
+    noticedBy: fullWaves,
+  },
+];
