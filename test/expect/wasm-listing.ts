@@ -66,7 +66,10 @@ export class Listing {
     [this.#pauses, this.#indent] = [0, 0];
     this.#line(what);
     this.#indent = 1;
+    const { length } = this.lines;
     emit();
+    // All of it was in a function of its own.
+    if (this.lines.length === length) this.lines.pop();
     [this.#pauses, this.#indent] = [pauses, indent];
   }
 

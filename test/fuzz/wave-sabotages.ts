@@ -2,6 +2,7 @@
 import type { Sabotage } from './sabotages.ts';
 
 const fullWaves = ['--test', '--test-isolation=none', 'src/emulator/full-waves.test.ts'];
+const partialRows = ['--test', '--test-isolation=none', 'src/emulator/partial-rows.test.ts'];
 const regions = 'src/emulator/jit/regions';
 
 export const WAVE_SABOTAGES: readonly Sabotage[] = [
@@ -81,5 +82,33 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     from: 'if (before || successor',
     to: 'if (successor',
     noticedBy: fullWaves,
+  },
+  {
+    name: 'rows with lanes off: what is not looked at',
+    file: `${regions}/row-part.ts`,
+    from: 'linear.emit(ROW_CHUNKS, at.chunk,',
+    to: 'linear.emit(1, at.chunk,',
+    noticedBy: partialRows,
+  },
+  {
+    name: 'rows with lanes off: stores',
+    file: `${regions}/linear-accesses.ts`,
+    from: 'if (nibble) apart();\n    else if',
+    to: 'if',
+    noticedBy: partialRows,
+  },
+  {
+    name: 'rows with lanes off: registers',
+    file: `${regions}/row-part.ts`,
+    from: 'body.emitFast(place, giveUp, mask, nibble);',
+    to: 'body.emitFast(place, giveUp, undefined, nibble);',
+    noticedBy: partialRows,
+  },
+  {
+    name: 'rows with lanes off: chunks without any',
+    file: `${regions}/row-part.ts`,
+    from: 'linear.advance();',
+    to: '',
+    noticedBy: partialRows,
   },
 ];

@@ -80,6 +80,14 @@ const partsOf = ({ low, high, floor }: AddressParts): readonly Node[] =>
 
 export const addressNodes = ({ parts }: AccessGroup): readonly Node[] => partsOf(parts);
 
+/** Values of the wave that addresses of lanes are computed from. */
+export function uniformBehind({ parts }: AccessGroup): readonly Node[] {
+  const { indexed } = parts;
+  const ends = [...partsOf(parts), ...(indexed ? [indexed.index, indexed.baseLow, indexed.baseHigh] : [])];
+  const lanes = lanesBehind(ends);
+  return [...new Set([...ends, ...lanes.flatMap(({ args }) => args)])].filter(({ lane }) => !lane);
+}
+
 /** Undefined for nodes that are no load or store of lanes. */
 export function laneAccessOf({ leaf, address, args }: Node): Access | undefined {
   if (!address || (leaf.kind !== 'load' && leaf.kind !== 'store')) return undefined;

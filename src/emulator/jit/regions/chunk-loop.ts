@@ -5,11 +5,9 @@
  * everything; so do chunks with some lanes off. Few operations without accesses run for all chunks with masks
  * and without a loop.
  */
-import { assert } from '../../../base/errors.ts';
-import { assign, eqz, ne, operation, push, sum } from '../../../wasm/expression.ts';
+import { assign, eq, eqz, ne, operation, push, shl, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
-import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from './access-group.ts';
 import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
@@ -24,6 +22,8 @@ import { lanesBehind, type Node, type NodeOf } from './node.ts';
 import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
+import { RowCopies } from './row-copies.ts';
+import { isWorthRow, mayBeRows, rowPart } from './row-part.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import { NO_FACTS, type UsualValues } from './usual.ts';
@@ -77,6 +77,9 @@ interface LoopContents {
 const isLong = ({ size }: ChunkBody): boolean => size > MAX_MASKED_SIZE;
 const isShort = ({ size, hasAccesses }: ChunkBody): boolean => size <= MASKED_SIZE && !hasAccesses;
 
+/** Emits a call for a row with some lanes off, see row-part.ts. */
+type RowCall = (chunk: Local, bits: Local) => void;
+
 interface LinearBody {
   readonly accesses: LinearAccesses;
   readonly body: ChunkBody;
@@ -88,7 +91,7 @@ export class ChunkLoop {
   readonly #region: Region;
   readonly #values: RegionLanes;
   readonly #scalar: (node: Node) => Local;
-  readonly #copies = new Map<number, number>();
+  readonly #copies: RowCopies;
   readonly #at: ChunkCursor;
   /** Of EXEC, what is to be done yet, where some lanes went first. */
   #left: Local | undefined;
@@ -99,6 +102,7 @@ export class ChunkLoop {
     this.#values = values;
     this.#scalar = scalar;
     this.#at = new ChunkCursor(state);
+    this.#copies = new RowCopies(state);
     for (const ballot of values.ballots) this.ballots.set(ballot, state.f.local('i64'));
   }
 
@@ -137,6 +141,7 @@ export class ChunkLoop {
         fast,
         slow,
         linear && { accesses: linear, body: new ChunkBody(environment, usually, { ...fastly, linear }) },
+        linear && !isAtomic && mayBeRows(groups) ? rowPart(environment, usually, groups) : undefined,
       );
     fast?.release();
     linear?.release();
@@ -200,7 +205,7 @@ export class ChunkLoop {
       region: this.#region,
       scalar: this.#scalar,
       splat: (node) => splats.get(node)!,
-      gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
+      gatheredRow: (offset) => this.#copies.of(offset),
     };
     const emit = (): void => {
       const values = isFast ? { ...usually, lanes: [...usually.lanes, ...guarded] } : all;
@@ -320,7 +325,7 @@ export class ChunkLoop {
   }
 
   /** A loop over groups of chunks that are fully active, or else go one by one. */
-  #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody): void {
+  #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody, row?: RowCall): void {
     const { f } = this.#state;
     const chunks = linear ? AHEAD_CHUNKS : unrolledChunks(fast);
     const lanes = chunks * 4;
@@ -356,10 +361,13 @@ export class ChunkLoop {
           return;
         }
         f.block(undefined, (giveUp) => {
-          refuseUnlessFull(giveUp);
-          f.block(undefined, (no) => tryLinear(done, no, giveUp));
-          each(fast, giveUp);
-          f.br(done);
+          f.block(undefined, (partial) => {
+            refuseUnlessFull(partial);
+            f.block(undefined, (no) => tryLinear(done, no, giveUp));
+            each(fast, giveUp);
+            f.br(done);
+          });
+          if (row) this.#emitRow(row, bits, end, done);
         });
         this.#emitSlowLoop(slow, end, isShort(fast) ? undefined : fast);
       });
@@ -367,6 +375,19 @@ export class ChunkLoop {
       f.brIf(again);
     });
     f.free(bits, end);
+  }
+
+  /** The lanes of `bits` from #chunk on, if that is worth it; goes to `done` where that is all to `end`. */
+  #emitRow(row: RowCall, bits: Local, end: Local, done: BlockLabel): void {
+    const { f, wave } = this.#state;
+    push(f, isWorthRow(bits));
+    f.if(undefined, () => {
+      row(this.#at.chunk, bits);
+      f.set(this.#at.chunk);
+      assign(f, this.#at.pointer, sum(wave, shl(this.#at.chunk, 2)));
+      push(f, eq(this.#at.chunk, end));
+      f.brIf(done);
+    });
   }
 
   /** Chunks from #chunk on up to `end`: the fast way where all lanes are on, else the slow one. */
@@ -473,21 +494,6 @@ export class ChunkLoop {
       f.i64(0n);
       f.set(local);
     }
-    for (const offset of gathered) if (rows.has(offset)) this.#copyRow(offset);
-  }
-
-  /** A row that the region writes while other lanes still read it is read from a copy. */
-  #copyRow(offset: number): void {
-    const { f, wave, spaces } = this.#state;
-    const rowSize = spaces.waveSize * 4;
-    assert(this.#copies.size < TEMPORARY_ROW_COUNT, 'rows that other lanes read have copies');
-    const copy = WAVE_TEMPORARY_ROWS + this.#copies.size * rowSize;
-    this.#copies.set(offset, copy);
-    for (let at = 0; at < rowSize; at += 16) {
-      f.get(wave);
-      f.get(wave);
-      f.load('v128.load', offset + at);
-      f.store('v128.store', copy + at);
-    }
+    for (const offset of gathered) if (rows.has(offset)) this.#copies.copy(offset);
   }
 }

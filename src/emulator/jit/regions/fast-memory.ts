@@ -198,7 +198,7 @@ export class FastMemory {
     const { sizeBytes } = leaf;
     const data = args.slice(1, 1 + Math.max(1, sizeBytes / 4)).map((arg) => this.environment.argument(arg).lanes[0]!);
     if (this.environment.linear?.has(group)) {
-      this.environment.linear.store(node, group, data);
+      this.environment.linear.store(node, group, data, nibble);
       return;
     }
     const opened = this.#opened.get(group)!;

@@ -179,7 +179,10 @@ export class LaneSteps {
     return found;
   }
 
-  #computed({ leaf, args }: Node): LaneStep {
+  #computed(node: Node): LaneStep {
+    const { leaf, lane, args } = node;
+    if (!lane)
+      return { first: this.#scalar(node), step: this.#made(0), pitches: this.#pitches.map(() => this.#made(0)) };
     assert(leaf.kind === 'pure', 'a sum or product');
     const [a, b] = args as [Node, Node];
     const each = (made: (part: (node: Node) => Term) => Push): LaneStep => ({

@@ -426,14 +426,16 @@ export class LinearAccesses {
     else apart();
   }
 
-  store(node: Node, group: AccessGroup, data: readonly Local[]): void {
+  /** In the lanes of `nibble`, or in all. */
+  store(node: Node, group: AccessGroup, data: readonly Local[], nibble?: Local): void {
     const { f, spaces } = this.#environment.state;
     const access = this.of(group);
     const { address, vector } = access;
     const stored = { offset: node.address!.offset, data, sizeBytes: laneAccessOf(node)!.sizeBytes };
     const following = (): void => storeFollowing(f, address, stored);
-    const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, stored));
-    if (group.space === 'private') storePrivate(f, address, stored, spaces.waveSize);
+    const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, stored, nibble));
+    if (nibble) apart();
+    else if (group.space === 'private') storePrivate(f, address, stored, spaces.waveSize);
     else if (vector?.isVector) {
       f.get(vector.isVector);
       f.if(undefined, following, apart);

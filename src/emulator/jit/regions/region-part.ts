@@ -20,6 +20,8 @@ export interface PartOptions {
   readonly name: string;
   /** Whether its body is one that gives up. */
   readonly isFast: boolean;
+  /** Values of the wave that it reads besides those of its body. */
+  readonly uniform?: readonly Node[];
   /** Its own parameters and results. */
   readonly parameters: readonly ValueType[];
   readonly results: readonly ValueType[];
@@ -46,12 +48,12 @@ export class RegionPart {
   constructor(
     caller: ChunkEnvironment,
     values: BodyValues,
-    { name, isFast, parameters, results }: PartOptions,
+    { name, isFast, uniform: others = [], parameters, results }: PartOptions,
     emit: (contents: PartContents) => void,
   ) {
     this.#caller = caller;
     this.#ballots = [...values.ballots.keys()];
-    const uniform = uniformOf(values, isFast);
+    const uniform = [...new Set([...uniformOf(values, isFast), ...others])];
     this.#scalars = uniform.filter((node) => constantOf(node) === undefined);
     const scalarTypes = this.#scalars.map(({ type }) => wasmType(type as Type));
     const masks = this.#ballots.map((): ValueType => 'i64');
