@@ -25,6 +25,21 @@ const sideBySide = [...test('test/side-by-side-loops.test.ts'), '--test-name-pat
 const instructions = ['test/fuzz/instructions.ts', '--seconds=55', '--findings=1'];
 
 export const SABOTAGES: readonly Sabotage[] = [
+  // Meaning.
+  {
+    name: 'ldexp: powers that are no normal numbers',
+    file: 'src/isa/amdgpu/semantics/scaling.ts',
+    from: 'b.i32(2 * bias)',
+    to: 'b.i32(2 * bias + 1)',
+    noticedBy: test('src/isa/amdgpu/rows/rounding.test.ts'),
+  },
+  {
+    name: 'ldexp: small powers',
+    file: 'src/isa/amdgpu/semantics/scaling.ts',
+    from: 'b.sub(exponent, b.i32(1))',
+    to: 'exponent',
+    noticedBy: test('src/isa/amdgpu/rows/rounding.test.ts'),
+  },
   // Lowering.
   {
     name: 'handlers: permission of a global access',

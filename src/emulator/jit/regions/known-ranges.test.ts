@@ -61,3 +61,36 @@ test('conditions are learned through not, and, or; a number is known between bou
   assert.ok(!known.isCertain(graph.op('i1.and', below(x, 8n), below(y, 1n)), true));
   assert.ok(known.isBetween(graph.constant(-3n, 'i32'), -4, -2) && !known.isBetween(graph.constant(-3n, 'i32'), -2, 4));
 });
+
+test('a choice between constants, and what is made of it, is known to be one of two numbers', () => {
+  const step = fc.record({ name: fc.constantFrom('add', 'sub', 'shl', 'and'), by: word });
+  const apply = { add: (a: number, b: number) => (a + b) | 0, sub: (a: number, b: number) => (a - b) | 0 };
+  let known = 0;
+  fc.assert(
+    fc.property(
+      word,
+      word,
+      fc.array(step, { maxLength: 4 }),
+      word,
+      fc.nat(0xffffffff),
+      (yes, no, steps, low, length) => {
+        const graph = new Graph(64);
+        const number = (value: number): Node => graph.constant(BigInt(value), 'i32');
+        const row = graph.share({ kind: 'row', offset: 0 }, 'i32', true);
+        let node = graph.op('i32.select', graph.op('i32.ltS', row, number(5)), number(yes), number(no));
+        let values = [yes, no];
+        for (const { name, by } of steps) {
+          node = graph.op(`i32.${name}` as 'i32.add', node, number(by));
+          values = values.map((value) =>
+            name === 'shl' ? value << by : name === 'and' ? value & by : apply[name as 'add'](value, by),
+          );
+        }
+        if (!new KnownRanges().isBetween(node, low, low + length)) return;
+        known++;
+        for (const value of values) assert.ok((value - low) >>> 0 < length, `${value} of ${low} and ${length}`);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+  assert.ok(known > 200, String(known));
+});

@@ -1,4 +1,5 @@
 /** What is known of numbers where conditions are false: between which bounds they are. */
+import type { OpName } from '../../../ir/ops.ts';
 import { constantOf, isOp } from './graph.ts';
 import type { Node } from './node.ts';
 
@@ -45,6 +46,28 @@ function boundOf(comparison: Node): Bound | undefined {
   };
 }
 
+const OF_CONSTANTS: Readonly<Partial<Record<OpName, (a: number, b: number) => number>>> = {
+  'i32.add': (a, b) => (a + b) | 0,
+  'i32.sub': (a, b) => (a - b) | 0,
+  'i32.shl': (a, b) => a << b,
+  'i32.and': (a, b) => a & b,
+};
+
+/** The values that a number can have, if these are two at most: of a choice between constants, or made of it. */
+function valuesOf(node: Node): ReadonlySet<number> | undefined {
+  const { leaf, args } = node;
+  const constant = constantOf(node);
+  if (constant !== undefined) return new Set([Number(constant)]);
+  if (leaf.kind !== 'pure') return undefined;
+  if (leaf.op === 'i1.toI32') return new Set([0, 1]);
+  if (leaf.op === 'i1.toMask') return new Set([0, -1]);
+  const of = OF_CONSTANTS[leaf.op];
+  const [a, b] = (of || leaf.op === 'i32.select' ? args.slice(-2) : []).map(valuesOf);
+  if (!a || !b) return undefined;
+  const values = of ? new Set([...a].flatMap((x) => [...b].map((y) => of(x, y)))) : a.union(b);
+  return values.size <= 2 ? values : undefined;
+}
+
 export class KnownRanges {
   readonly #ranges = new Map<Node, Range[]>();
 
@@ -81,8 +104,8 @@ export class KnownRanges {
   }
 
   #isWithin(node: Node, { start, length }: Range): boolean {
-    const constant = constantOf(node);
-    const known = constant === undefined ? this.#ranges.get(node) : [{ start: Number(constant), length: 1 }];
-    return known?.some((range) => wrapped(range.start - start) + range.length <= length) ?? false;
+    const values = valuesOf(node);
+    if (values) return [...values].every((value) => wrapped(value - start) < length);
+    return this.#ranges.get(node)?.some((range) => wrapped(range.start - start) + range.length <= length) ?? false;
   }
 }

@@ -28,10 +28,16 @@ export function scaleByPower(b: Builder, type: FloatType, x: Value, n: Value, fl
   return mul(value, powerOfTwo(b, b.maxS(b.minS(rest, b.i32(1023)), b.i32(-1022))));
 }
 
-/** v_ldexp: denormals as MODE says. */
+/** v_ldexp: denormals as MODE says. Where 2^n is a normal number, that is one product. */
 export function ldexp(b: Builder, type: FloatType, x: Value, n: Value): Value {
   const f = floatOf(b, type);
-  return f.result(scaleByPower(b, type, f.input(x), n));
+  const scaled = f.result(scaleByPower(b, type, f.input(x), n));
+  if (type === 'f16') return scaled;
+  const bias = type === 'f32' ? 127 : 1023;
+  const exponent = b.add(n, b.i32(bias));
+  const isRare = b.rare(b.not(b.ltU(b.sub(exponent, b.i32(1)), b.i32(2 * bias))));
+  const power = type === 'f32' ? b.shl(exponent, 23) : b.shl(b.zext64(exponent), 52);
+  return b.select(isRare, scaled, f.mul(x, power));
 }
 
 /**
