@@ -2,6 +2,7 @@
 
 import { LAYOUT_SABOTAGES } from './layout-sabotages.ts';
 import { LOOP_SABOTAGES } from './loop-sabotages.ts';
+import { MEANING_SABOTAGES } from './meaning-sabotages.ts';
 import { WAVE_SABOTAGES } from './wave-sabotages.ts';
 
 export interface Sabotage {
@@ -25,21 +26,6 @@ const sideBySide = [...test('test/side-by-side-loops.test.ts'), '--test-name-pat
 const instructions = ['test/fuzz/instructions.ts', '--seconds=55', '--findings=1'];
 
 export const SABOTAGES: readonly Sabotage[] = [
-  // Meaning.
-  {
-    name: 'ldexp: powers that are no normal numbers',
-    file: 'src/isa/amdgpu/semantics/scaling.ts',
-    from: 'b.i32(2 * bias)',
-    to: 'b.i32(2 * bias + 1)',
-    noticedBy: test('src/isa/amdgpu/rows/rounding.test.ts'),
-  },
-  {
-    name: 'ldexp: small powers',
-    file: 'src/isa/amdgpu/semantics/scaling.ts',
-    from: 'b.sub(exponent, b.i32(1))',
-    to: 'exponent',
-    noticedBy: test('src/isa/amdgpu/rows/rounding.test.ts'),
-  },
   // Lowering.
   {
     name: 'handlers: permission of a global access',
@@ -274,6 +260,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     noticedBy: memorySafety,
   },
   ...LOOP_SABOTAGES,
+  ...MEANING_SABOTAGES,
   ...WAVE_SABOTAGES,
   {
     name: 'whole waves: what another lane stores',

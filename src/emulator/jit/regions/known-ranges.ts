@@ -53,7 +53,7 @@ const OF_CONSTANTS: Readonly<Partial<Record<OpName, (a: number, b: number) => nu
   'i32.and': (a, b) => a & b,
 };
 
-/** The values that a number can have, if these are two at most: of a choice between constants, or made of it. */
+/** The values that a number can have, if that is two at most: a choice between constants, or made of it. */
 function valuesOf(node: Node): ReadonlySet<number> | undefined {
   const { leaf, args } = node;
   const constant = constantOf(node);
