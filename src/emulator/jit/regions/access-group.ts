@@ -170,27 +170,21 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
 export const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
   pattern === CONTIGUOUS ? anyDword : !writes;
 
-/**
- * Addresses of more values than this are not looked at ahead of their chunk: for a few chunks, or once for a
- * whole wave, which has mostly sums.
- */
-const MAX_AHEAD = { chunks: 16, wave: 60 };
+/** Addresses of more values than this are not looked at ahead of their chunk; most are sums. */
+const MAX_AHEAD = 60;
 const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
 
 /**
- * Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing
- * that is loaded.
+ * Whether the addresses of a group can be computed apart from the chunk: integer operations, and nothing that
+ * is loaded.
  */
-export const isAheadOfChunk = (group: AccessGroup, most: keyof typeof MAX_AHEAD = 'chunks'): boolean =>
-  areAhead(addressNodes(group), most);
+export const isAheadOfChunk = (group: AccessGroup): boolean => areAhead(addressNodes(group));
 
-/** The same of one value of a whole wave. */
-export const isAheadOfWave = (node: Node): boolean => areAhead([node], 'wave');
-
-function areAhead(values: readonly Node[], most: keyof typeof MAX_AHEAD): boolean {
+/** The same of values. */
+export function areAhead(values: readonly Node[]): boolean {
   const nodes = lanesBehind(values);
   return (
-    nodes.length <= MAX_AHEAD[most] &&
+    nodes.length <= MAX_AHEAD &&
     nodes.every(({ leaf }) => (leaf.kind === 'pure' ? leaf.op.startsWith('i') : AHEAD.has(leaf.kind)))
   );
 }

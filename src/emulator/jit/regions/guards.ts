@@ -16,7 +16,7 @@ import {
   type Term,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../../wasm/function.ts';
-import { isAheadOfWave } from './access-group.ts';
+import { areAhead } from './access-group.ts';
 import { constantOf, isOp } from './graph.ts';
 import type { LaneSteps } from './lane-steps.ts';
 import type { Node } from './node.ts';
@@ -52,7 +52,7 @@ export function comparisonsOf({ condition, expected }: Comparison): readonly Com
   if (!condition.lane) return condition.phase === 'before' ? [{ condition, expected }] : undefined;
   if (!isOp(condition, 'i32.ltS') && !isOp(condition, 'i32.eq')) return undefined;
   const own = { condition, expected };
-  return operandsOf(own).every(isAheadOfWave) ? [own] : undefined;
+  return areAhead(operandsOf(own)) ? [own] : undefined;
 }
 
 /** Lane values that a comparison needs the first and the last lane of. */

@@ -68,6 +68,6 @@ export function mayBeWhole({ usualLanes }: RegionLanes, isFull: boolean): boolea
   return (
     (isFull ? sizeBesideAddresses(usualLanes) : usualLanes.length) <= MAX_WHOLE_SIZE &&
     usualLanes.every((node) => !isAccess(node) || isFit(node)) &&
-    [...groups].every((group) => isAheadOfChunk(group, isFull ? 'wave' : 'chunks'))
+    [...groups].every(isAheadOfChunk)
   );
 }
