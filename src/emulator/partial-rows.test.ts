@@ -34,7 +34,25 @@ const SHOWN = `
   global_store_dword v9, v4, s[0:1] offset:3072
   global_store_dword v9, v5, s[0:1] offset:3584`;
 
+/** So much that what stores is another region, and rows go first. */
+const LONG = Array.from({ length: 95 }, (_, i) => `v_${['xor_b32', 'add_u32'][i % 2]} v6, ${i % 60}, v6`).join('\n');
+
 const PROGRAMS: Readonly<Record<string, string>> = {
+  'long code that changes what it reads': `${each(4)}
+    v_mov_b32 v5, v0
+    s_setprio 0
+    s_sleep 0
+    global_load_dword v4, v1, s[0:1]
+    ${LONG}
+    v_add_u32 v5, v5, v6
+    s_waitcnt vmcnt(0)
+    v_add_f32 v4, v4, v4`,
+  'long code, lanes elsewhere': `${each(4)}\n${elsewhere('0x7fffff00')}
+    v_mov_b32 v5, v0
+    global_load_dword v4, v1, s[0:1]
+    ${LONG}
+    s_waitcnt vmcnt(0)
+    v_add_u32 v5, v4, v6`,
   ...Object.fromEntries([0, 4, 8, 12].map((stride) => [`lanes ${stride} bytes apart`, `${each(stride)}\n${ADD}`])),
   'rows of 16': `
     v_and_b32 v1, 15, v0

@@ -100,8 +100,8 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'rows with lanes off: registers',
     file: `${regions}/row-part.ts`,
-    from: 'body.emitFast(place, giveUp, mask, nibble);',
-    to: 'body.emitFast(place, giveUp, undefined, nibble);',
+    from: 'this.#body.emitFast(place, giveUp, mask, nibble);',
+    to: 'this.#body.emitFast(place, giveUp, undefined, nibble);',
     noticedBy: partialRows,
   },
   {
@@ -109,6 +109,13 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     file: `${regions}/row-part.ts`,
     from: 'linear.advance();',
     to: '',
+    noticedBy: partialRows,
+  },
+  {
+    name: 'rows with lanes off: chunks that are done',
+    file: `${regions}/row-part.ts`,
+    from: "const rest = operation('i64.shl', -1n, zext64(row.chunk));",
+    to: "const rest = operation('i64.shl', -1n, zext64(first));",
     noticedBy: partialRows,
   },
 ];

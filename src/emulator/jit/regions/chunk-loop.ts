@@ -23,7 +23,7 @@ import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
 import { RowCopies } from './row-copies.ts';
-import { isWorthRow, mayBeRows, rowPart } from './row-part.ts';
+import { isWorthRow, mayBeRows, rowPart, rowsPart } from './row-part.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import { NO_FACTS, type UsualValues } from './usual.ts';
@@ -117,9 +117,11 @@ export class ChunkLoop {
     const main = (): void => this.#emitMain(contents, fast, fastly);
     if (fast && !isShort(fast) && !isLong(fast) && mayBePacked(usually.lanes, groups))
       this.#emitFirst(packedPart(environment, usually, groups), main);
-    else if (fast && isLong(fast) && mayBeMasked(usually.lanes))
-      this.#emitFirst(maskedPart(environment, usually, groups), main);
-    else main();
+    else if (fast && isLong(fast) && mayBeMasked(usually.lanes)) {
+      const others = (): void => this.#emitFirst(maskedPart(environment, usually, groups), main);
+      if (mayBeRows(groups)) this.#emitFirst(rowsPart(environment, usually, groups), others);
+      else others();
+    } else main();
     this.#at.release();
   }
 
