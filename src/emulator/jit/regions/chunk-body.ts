@@ -73,6 +73,13 @@ interface Body {
   readonly noteRare?: (condition: Local) => void;
 }
 
+/** Chunks of an iteration by the values of one, at most. */
+const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
+  [16, 4],
+  [40, 2],
+  [Number.POSITIVE_INFINITY, 1],
+];
+
 export class ChunkBody {
   readonly #environment: ChunkEnvironment;
   readonly #values: BodyValues;
@@ -148,6 +155,11 @@ export class ChunkBody {
   /** About what a chunk costs: its values. */
   get size(): number {
     return this.#nodes.length;
+  }
+
+  /** How many chunks an iteration of a loop over chunks has. */
+  get unrolled(): number {
+    return UNROLL.find(([most]) => this.size <= most)![1];
   }
 
   get hasAccesses(): boolean {

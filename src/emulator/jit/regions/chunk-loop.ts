@@ -37,13 +37,6 @@ const MASKED_LANES = 16;
 const SPARSE_LANES = 4;
 /** Values up to which there is a fast body for chunks with some lanes off. */
 const MAX_MASKED_SIZE = 80;
-/** Chunks of an iteration by the values of one, at most. */
-const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
-  [16, 4],
-  [40, 2],
-  [Number.POSITIVE_INFINITY, 1],
-];
-const unrolledChunks = ({ size }: ChunkBody): number => UNROLL.find(([most]) => size <= most)![1];
 /**
  * Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions.
  */
@@ -179,7 +172,7 @@ export class ChunkLoop {
       f.block(undefined, (done) => {
         f.block(undefined, (giveUp) => {
           wave.beginRow();
-          this.#emitChunks(body, unrolledChunks(body), ROW_CHUNKS, end, giveUp);
+          this.#emitChunks(body, body.unrolled, ROW_CHUNKS, end, giveUp);
           f.br(done);
         });
         this.#emitSlowLoop(slow, end);
@@ -329,7 +322,7 @@ export class ChunkLoop {
   /** A loop over groups of chunks that are fully active, or else go one by one. */
   #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody, row?: RowCall): void {
     const { f } = this.#state;
-    const chunks = linear ? AHEAD_CHUNKS : unrolledChunks(fast);
+    const chunks = linear ? AHEAD_CHUNKS : fast.unrolled;
     const lanes = chunks * 4;
     const bits = f.local('i32');
     const end = f.local('i32');
@@ -339,7 +332,7 @@ export class ChunkLoop {
       f.op('i32.add');
       f.set(end);
       const each = (body: ChunkBody, giveUp: BlockLabel): void =>
-        this.#emitChunks(body, unrolledChunks(body), chunks, end, giveUp);
+        this.#emitChunks(body, body.unrolled, chunks, end, giveUp);
       const tryLinear = (done: BlockLabel, no: BlockLabel, giveUp: BlockLabel): void => {
         if (!linear) return;
         linear.accesses.emit(chunks, this.#at.chunk, this.#valuesAhead(linear.body, linear.accesses), no);
