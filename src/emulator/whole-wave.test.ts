@@ -42,6 +42,27 @@ const INDEXED = `
   v_add_co_u32 v2, vcc, s0, v2
   v_addc_co_u32 v3, vcc, v4, v3, vcc`;
 
+/** v[2:3] is the address of byte v1 + v5 times 2^shift, each of which may be negative. */
+const summed = (shift: number): string => `
+  v_ashrrev_i32 v3, 31, v1
+  v_ashrrev_i32 v6, 31, v5
+  v_add_co_u32 v2, vcc, v1, v5
+  v_addc_co_u32 v3, vcc, v3, v6, vcc
+  v_lshlrev_b64 v[2:3], ${shift}, v[2:3]
+  v_mov_b32 v4, s1
+  v_add_co_u32 v2, vcc, s0, v2
+  v_addc_co_u32 v3, vcc, v4, v3, vcc`;
+/** Neighbours on both sides are added, and stored at the lane's own place. */
+const NEIGHBOURS = `
+  global_load_dword v7, v[2:3], off offset:-4
+  global_load_dword v8, v[2:3], off
+  global_load_dword v9, v[2:3], off offset:4
+  v_lshlrev_b32 v10, 2, v0
+  s_waitcnt vmcnt(0)
+  v_add_u32 v7, v7, v8
+  v_add_u32 v7, v7, v9
+  global_store_dword v10, v7, s[0:1] offset:2048`;
+
 /** Each dword of a wide load is stored at its own place. */
 const wide = (dwords: 2 | 3 | 4, stride: number, before = ''): string => `
   ${each(stride)}
@@ -104,6 +125,11 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     ),
   ),
   ...Object.fromEntries([0, 4, 8, 16].map((stride) => [`several sizes, lanes ${stride} bytes apart`, mixed(stride)])),
+  'an index of two summands': `${MIDDLE}\n${each(1)}\n v_mov_b32 v5, -20\n ${CUT}\n${summed(2)}\n${NEIGHBOURS}`,
+  'an index of two summands of lanes': `${MIDDLE}\n v_and_b32 v1, 15, v0\n v_lshrrev_b32 v5, 4, v0\n v_mul_u32_u24 v5, 40, v5
+    ${CUT}\n${summed(2)}\n${NEIGHBOURS}`,
+  'one summand falls, the other one grows': `${MIDDLE}\n v_sub_u32 v1, 0, v0\n v_lshlrev_b32 v5, 1, v0\n ${CUT}\n${summed(2)}\n${NEIGHBOURS}`,
+  'a negative offset': `${MIDDLE}\n${each(1)}\n v_add_u32 v1, -8, v1\n ${CUT}\n${INDEXED}\n${NEIGHBOURS}`,
   'several sizes, of which some are bytes': mixed(4, 'global_load_ubyte v8, v1, s[0:1] offset:53'),
   'pairs of dwords at indices that overlap': `${MIDDLE}\n${each(1)}\n v_add_u32 v1, -8, v1\n v_lshlrev_b32 v5, 2, v0\n ${CUT}\n${INDEXED}
     global_load_dwordx2 v[6:7], v[2:3], off offset:4
@@ -236,6 +262,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 
 /** Not all addresses are permitted: whatever else is loaded, nothing is stored before the fault. */
 const FAULTS: Readonly<Record<string, string>> = {
+  // With an index that wrapped, these would load from the buffer.
+  'two summands beyond 32 bits': `s_add_u32 s0, s0, 0x80000000\n s_addc_u32 s1, s1, 0
+    v_mov_b32 v1, 0x7ffffff0\n v_add_u32 v5, 0x20, v0\n ${CUT}\n${summed(0)}\n${NEIGHBOURS}`,
+  'two summands without their carry': `${MIDDLE}\n${each(1)}\n v_mov_b32 v5, -20\n v_add_u32 v1, 40, v1\n ${CUT}
+    ${summed(2).replace('v_add_co_u32 v2, vcc, v1, v5', 'v_add_u32 v2, v1, v5').replace('v_addc_co_u32 v3, vcc, v3, v6, vcc', 'v_add_u32 v3, v3, v6')}
+    ${NEIGHBOURS}`,
+  'two summands below -2^31': `s_sub_u32 s0, s0, 0x80000000\n s_subb_u32 s1, s1, 0
+    v_mov_b32 v1, 0x80000010\n v_sub_u32 v5, v0, 64\n v_add_u32 v5, -8, v5\n ${CUT}\n${summed(0)}\n${NEIGHBOURS}`,
   'the last lane loads behind the buffer': `${each(4)}
     s_add_u32 s0, s0, 0x1f04
     s_addc_u32 s1, s1, 0

@@ -3,6 +3,7 @@ import type { Sabotage } from './sabotages.ts';
 
 const fullWaves = ['--test', '--test-isolation=none', 'src/emulator/full-waves.test.ts'];
 const partialRows = ['--test', '--test-isolation=none', 'src/emulator/partial-rows.test.ts'];
+const wholeWave = ['--test', '--test-isolation=none', 'src/emulator/whole-wave.test.ts'];
 const regions = 'src/emulator/jit/regions';
 
 export const WAVE_SABOTAGES: readonly Sabotage[] = [
@@ -117,5 +118,19 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     from: "const rest = operation('i64.shl', -1n, zext64(row.chunk));",
     to: "const rest = operation('i64.shl', -1n, zext64(first));",
     noticedBy: partialRows,
+  },
+  {
+    name: 'whole waves: summands that are far',
+    file: `${regions}/linear-terms.ts`,
+    from: 'const isFar = gtU(sum(first, SUMMAND_REACH), 2 * SUMMAND_REACH);',
+    to: 'const isFar = and(first, 0);',
+    noticedBy: wholeWave,
+  },
+  {
+    name: 'whole waves: carry of summands',
+    file: `${regions}/address-parts.ts`,
+    from: "const sum = isOp(low, 'i32.add') ? withoutCarry(graph, low, high) : undefined;",
+    to: "const sum = isOp(low, 'i32.add') ? (withoutCarry(graph, low, high) ?? high) : undefined;",
+    noticedBy: wholeWave,
   },
 ];

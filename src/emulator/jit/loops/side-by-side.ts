@@ -120,7 +120,8 @@ class Finder {
     const { low, high, floor } = access.parts;
     if ((access.space !== 'global' && access.space !== 'flat') || !high) return undefined;
     const { indexed } = access.parts;
-    const found = indexed && this.#isSteady(indexed.index) ? [indexed] : this.#indicesOf(low, high);
+    const isOne = indexed?.summands.length === 0 && this.#isSteady(indexed.index);
+    const found = isOne ? [indexed] : this.#indicesOf(low, high);
     if (!found) return undefined;
     const [ownLow, ownHigh] = [this.#copy(low), this.#copy(high)];
     const indices = found.map(({ index, isSigned }) => ({ value: this.#copy(index), isSigned }));

@@ -75,15 +75,15 @@ export function usedBy(node: Node, isFast: boolean): readonly Node[] {
   return active ? [...used, active] : used;
 }
 
-const partsOf = ({ low, high, floor }: AddressParts): readonly Node[] =>
-  [low, high, floor].filter((node) => node !== undefined);
+const partsOf = ({ low, high, floor, indexed }: AddressParts): readonly Node[] =>
+  [low, high, floor, indexed?.baseLow, indexed?.baseHigh].filter((node) => node !== undefined);
 
 export const addressNodes = ({ parts }: AccessGroup): readonly Node[] => partsOf(parts);
 
 /** Values of the wave that addresses of lanes are computed from. */
 export function uniformBehind({ parts }: AccessGroup): readonly Node[] {
   const { indexed } = parts;
-  const ends = [...partsOf(parts), ...(indexed ? [indexed.index, indexed.baseLow, indexed.baseHigh] : [])];
+  const ends = [...partsOf(parts), ...(indexed ? [indexed.index] : [])];
   const lanes = lanesBehind(ends);
   return [...new Set([...ends, ...lanes.flatMap(({ args }) => args)])].filter(({ lane }) => !lane);
 }

@@ -19,7 +19,7 @@ export function addressParts(graph: Graph, address: Node, isWide: boolean): Addr
     if (offset + inner.offset >= MAX_OFFSET) break;
     const floor = graph.op('i64.low', inner.base);
     const high = graph.op('i64.high', inner.base);
-    const indexed = { baseLow: floor, baseHigh: high, index: index.args[0]!, shift: 0, isSigned: false };
+    const indexed = { baseLow: floor, baseHigh: high, index: index.args[0]!, shift: 0, isSigned: false, summands: [] };
     return { low: graph.op('i32.add', floor, index.args[0]!), high, floor, offset: offset + inner.offset, indexed };
   }
   const [low, high] = [graph.op('i64.low', base), graph.op('i64.high', base)];
@@ -51,8 +51,56 @@ function indexedAddress(graph: Graph, low: Node, high: Node): IndexedAddress | u
   if (!sum || !lows) return undefined;
   const highs = !sum.lane ? [sum] : isOp(sum, 'i32.add') ? bothWays(sum).find(([base]) => !base.lane) : undefined;
   if (!highs) return undefined;
+  const base = { baseLow: lows[0], baseHigh: highs[0]! };
   const index = extendedIndex(lows[1], highs[1]);
-  return index && { baseLow: lows[0], baseHigh: highs[0]!, ...index };
+  if (index) return { ...base, ...index, summands: [] };
+  if (!highs[1]) return undefined;
+  const summed = summedIndex(graph, lows[1], highs[1]);
+  if (summed) return { ...base, ...summed };
+  // A negative offset of the access, to what is a base and an index already.
+  const inner = indexedAddress(graph, lows[1], highs[1]);
+  if (!inner) return undefined;
+  const wide = ({ baseLow, baseHigh }: typeof base): Node => graph.op('i64.pack', baseLow, baseHigh);
+  const both = graph.op('i64.add', wide(inner), wide(base));
+  return { ...inner, baseLow: graph.op('i64.low', both), baseHigh: graph.op('i64.high', both) };
+}
+
+const MAX_SUMMANDS = 3;
+
+/** What was shifted to give these words, a sum of several values that were extended to 64 bits. */
+function summedIndex(
+  graph: Graph,
+  low: Node,
+  high: Node,
+): Pick<IndexedAddress, 'index' | 'shift' | 'isSigned' | 'summands'> | undefined {
+  let [index, upper, shift] = [low, high, 0];
+  if (isOp(low, 'i32.shl') && isOp(high, 'i32.or')) {
+    index = low.args[0]!;
+    shift = Number(constantOf(low.args[1]!) ?? 0n);
+    const isUpper = (node: Node): boolean => isOp(node, 'i32.shl') && constantOf(node.args[1]!) === BigInt(shift);
+    const found = bothWays(high).find(([own, below]) => isUpper(own) && isShift(below, 'i32.shrU', index, 32 - shift));
+    if (!found || shift > MAX_SHIFT) return undefined;
+    upper = found[0].args[0]!;
+  }
+  const summands = extendedSummands(graph, index, upper);
+  if (!summands || summands.length > MAX_SUMMANDS) return undefined;
+  return { index, shift, isSigned: true, summands };
+}
+
+/** Values whose sum, each extended with its sign, has these words. */
+function extendedSummands(graph: Graph, low: Node, high: Node): readonly Node[] | undefined {
+  const constant = constantOf(low);
+  const isExtended = constant === undefined ? isShift(high, 'i32.shrS', low, 31) : constantOf(high) === constant >> 31n;
+  if (isExtended) return [low];
+  const sum = isOp(low, 'i32.add') ? withoutCarry(graph, low, high) : undefined;
+  if (!sum) return undefined;
+  const highs = isOp(sum, 'i32.add') ? bothWays(sum) : [];
+  const zero = graph.constant(0n, 'i32');
+  for (const [a, b] of [...highs, [sum, zero], [zero, sum]] as const) {
+    const [first, second] = [extendedSummands(graph, low.args[0]!, a), extendedSummands(graph, low.args[1]!, b)];
+    if (first && second) return [...first, ...second];
+  }
+  return undefined;
 }
 
 /** What the carry of `low` was added to. */

@@ -49,7 +49,7 @@ test('words of addresses that lanes compute take few vector operations', () => {
     {
       baseLow: graph.op('i64.low', base),
       baseHigh: graph.op('i64.high', base),
-      ...{ index: index.id, shift: 2, isSigned: true },
+      ...{ index: index.id, shift: 2, isSigned: true, summands: [] },
     },
   );
 });

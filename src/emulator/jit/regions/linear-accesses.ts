@@ -100,12 +100,14 @@ export class LinearAccesses {
     }
     const highWords = new Set<Node>();
     const roots = [...others];
+    const summands = new Set<Node>();
     for (const group of this.#accesses.keys()) {
+      for (const summand of group.parts.indexed?.summands ?? []) summands.add(summand);
       roots.push(group.parts.indexed?.index ?? group.parts.low);
       const high = highWordOf(group);
       if (high && this.looksAtHigh(group)) highWords.add(high);
     }
-    this.terms = new LinearTerms(environment, roots, highWords);
+    this.terms = new LinearTerms(environment, roots, highWords, summands);
   }
 
   has(group: AccessGroup): boolean {

@@ -1,5 +1,5 @@
 /** A look at lanes: whether the values that addresses are sums of grow by a step from lane to lane. */
-import { assign, operation, push } from '../../../wasm/expression.ts';
+import { assign, gtU, operation, or, push, sum, type Term } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { followsFromIds, onFirstLook } from './first-look.ts';
 import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
@@ -9,17 +9,31 @@ import type { Node } from './node.ts';
 /** Emits values of a chunk, by its number. */
 export type ChunkValues = (chunk: number) => EmittedValues;
 
+/**
+ * A summand is below this in the first lane, either way, and grows by no more than a step from lane to lane
+ * and to the next rows: so in all lanes it is below three times this, and three of them do not wrap.
+ */
+const SUMMAND_REACH = 2 ** 27;
+const MAX_SUMMAND_STEP = 2 ** 23 - 1;
+
 export class LinearTerms {
   /** Lane values that looking needs. */
   readonly nodes: readonly Node[];
   readonly #environment: LinearEnvironment;
   readonly #terms: readonly Node[];
   readonly #highWords: ReadonlySet<Node>;
+  readonly #summands: ReadonlySet<Node>;
 
-  /** Of sums; of words that must be the high word of the window. */
-  constructor(environment: LinearEnvironment, sums: readonly Node[], highWords: ReadonlySet<Node>) {
+  /** Of sums; of words that must be the high word of the window; of values whose sum must not wrap. */
+  constructor(
+    environment: LinearEnvironment,
+    sums: readonly Node[],
+    highWords: ReadonlySet<Node>,
+    summands: ReadonlySet<Node>,
+  ) {
     this.#environment = environment;
-    this.#terms = termsOf(sums);
+    this.#summands = summands;
+    this.#terms = termsOf([...sums, ...summands]);
     this.#highWords = highWords;
     this.nodes = [...this.#terms, ...highWords];
   }
@@ -37,6 +51,12 @@ export class LinearTerms {
     else {
       const reserved = this.#terms.map((term) => steps.reserve(term));
       onFirstLook(state, reserved, compare);
+    }
+    for (const summand of this.#summands) {
+      const { first, step, pitches } = steps.of(summand);
+      const isFar = gtU(sum(first, SUMMAND_REACH), 2 * SUMMAND_REACH);
+      push(state.f, or(isFar, gtU(pitches.reduce<Term>(or, step), MAX_SUMMAND_STEP)));
+      state.f.brIf(no);
     }
     return steps;
   }

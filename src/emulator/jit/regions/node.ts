@@ -49,6 +49,11 @@ export interface IndexedAddress {
   readonly index: Node;
   readonly shift: number;
   readonly isSigned: boolean;
+  /**
+   * Where the index is a sum of values that are extended before they are added: these. It stands for them
+   * only while it does not wrap.
+   */
+  readonly summands: readonly Node[];
 }
 
 export interface Node {
