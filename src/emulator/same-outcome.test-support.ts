@@ -13,6 +13,8 @@ const NANS = [0x7f800001, 0xffc00123, 0x7fc00000, 0xff812345];
 interface Outcome {
   readonly dwords: readonly number[];
   readonly fault: string | undefined;
+  /** Executed by all waves, where none faulted. */
+  readonly instructions: number | undefined;
 }
 
 function outcomeOf(program: string, options: RigOptions, launch: Partial<AmdgpuLaunch>): Outcome {
@@ -21,7 +23,8 @@ function outcomeOf(program: string, options: RigOptions, launch: Partial<AmdgpuL
   for (let i = 5; i < SIZE_BYTES / 4; i += 13) rig.setDword(i, NANS[i % NANS.length]!);
   const dispatch = rig.run(`${program}\n s_endpgm`, { ldsSizeBytes: 1024, ...launch });
   const dwords = Array.from({ length: SIZE_BYTES / 4 }, (_, i) => rig.dword(i));
-  return { dwords, fault: dispatch.fault?.message };
+  const fault = dispatch.fault?.message;
+  return { dwords, fault, instructions: fault === undefined ? dispatch.instructions : undefined };
 }
 
 /** The same instructions as RDNA names them, for a wave of 32. */
