@@ -29,6 +29,7 @@ import {
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
+  WAVE_TURN,
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/machine/layout.ts';
@@ -183,6 +184,7 @@ class World {
     assert.ok(maps.equals(before), 'the validity map is as it was');
     for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE]) set(field, 0);
     const registersLeft = Buffer.from(state.buffer.slice(wave, wave + waveSizeBytes(this.#waveSize)));
+    registersLeft.fill(0, WAVE_TURN, WAVE_TURN + 4);
     registersLeft.fill(0, WAVE_BUDGET, WAVE_VGPRS);
     const bytes = this.#outcomes[filler]!;
     let at = 0;
