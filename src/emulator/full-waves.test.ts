@@ -86,6 +86,19 @@ const PROGRAMS: Readonly<Record<string, (size: Triple) => string>> = {
     )}
     global_store_byte v3, v1, s[0:1] offset:2
     .Lend:`,
+  'something else behind a branch that nobody takes': (size) => `${ids(size)}
+    ${ROW_PLACE}
+    s_or_b64 exec, exec, exec
+    s_cbranch_execz .Lend
+    v_cmp_gt_i32 vcc, 33, v1
+    ${where(
+      `${add()}
+    .Lother:
+    s_or_b64 exec, exec, s[6:7]`,
+      '.Lother',
+    )}
+    global_store_byte v3, v1, s[0:1] offset:2
+    .Lend:`,
   'an uninteresting value where lanes are off': (size) => `${ids(size)}
     ${ROW_PLACE}
     v_mov_b32 v8, 7

@@ -133,4 +133,11 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     to: "const sum = isOp(low, 'i32.add') ? (withoutCarry(graph, low, high) ?? high) : undefined;",
     noticedBy: wholeWave,
   },
+  {
+    name: 'full waves: what leaves a wave without lanes',
+    file: `${regions}/full-waves.ts`,
+    from: 'narrowing.length === 1 && narrowing[0] === builder.idling',
+    to: 'narrowing.length === 1 && builder.idling !== undefined',
+    noticedBy: fullWaves,
+  },
 ];

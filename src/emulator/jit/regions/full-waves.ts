@@ -51,8 +51,8 @@ export function fullWaveFrom(entry: Block, options: GraphOptions): FullWave | un
   const instructions = blocks.flatMap(({ instructions }) => instructions);
   if (way === 'leave') instructions.pop();
   const narrowing = entry.instructions.filter((instruction) => builder.narrows(instruction));
-  const idle =
-    narrowing.length === 1 && region.guards.some(({ idles }) => idles) ? idleWave(entry, options) : undefined;
+  const isOnly = narrowing.length === 1 && narrowing[0] === builder.idling;
+  const idle = isOnly ? idleWave(entry, options) : undefined;
   return { region, instructions, last: blocks.at(-1)!, way, idle };
 }
 
@@ -108,6 +108,8 @@ class FullWaveBuilder extends RegionBuilder {
   readonly #all: Node;
   /** What writes EXEC, in order. */
   readonly #narrowing: Decoded[] = [];
+  /** What leaves a wave without lanes where a guard that `idles` holds in none. */
+  idling: Decoded | undefined;
   /** Whether the instruction that is added does nothing in any lane. */
   #isOff = false;
   /** What EXEC is in the beginning. */
@@ -219,6 +221,7 @@ class FullWaveBuilder extends RegionBuilder {
     if (!known) {
       const comparisons = comparisonsOf({ condition, expected });
       if (!comparisons) return undefined;
+      if (idles && expected) this.idling = this.instruction;
       const guards = comparisons.map((comparison) => ({ ...comparison, idles: idles && expected }));
       this.graph.journal.set(this.#guards, condition, { expected, guards });
     }
