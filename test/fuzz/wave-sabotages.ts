@@ -3,6 +3,7 @@ import type { Sabotage } from './sabotages.ts';
 
 const fullWaves = ['--test', '--test-isolation=none', 'src/emulator/full-waves.test.ts'];
 const partialRows = ['--test', '--test-isolation=none', 'src/emulator/partial-rows.test.ts'];
+const baseLoads = ['--test', '--test-isolation=none', 'src/emulator/base-loads.test.ts'];
 const wholeWave = ['--test', '--test-isolation=none', 'src/emulator/whole-wave.test.ts'];
 const regions = 'src/emulator/jit/regions';
 
@@ -139,5 +140,26 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     from: 'narrowing.length === 1 && narrowing[0] === builder.idling',
     to: 'narrowing.length === 1 && builder.idling !== undefined',
     noticedBy: fullWaves,
+  },
+  {
+    name: 'loads from one base: the last byte',
+    file: `${regions}/base-loads.ts`,
+    from: 'validityOf(sum(first, max - min - 1))',
+    to: 'validityOf(first)',
+    noticedBy: baseLoads,
+  },
+  {
+    name: 'loads from one base: the first byte',
+    file: `${regions}/base-loads.ts`,
+    from: 'and(validityOf(first), ',
+    to: 'and(MAY_READ, ',
+    noticedBy: baseLoads,
+  },
+  {
+    name: 'loads from one base: the window',
+    file: `${regions}/base-loads.ts`,
+    from: 'and(isInWindow, and(permissions, MAY_READ))',
+    to: 'and(permissions, MAY_READ)',
+    noticedBy: baseLoads,
   },
 ];

@@ -25,6 +25,8 @@ interface UniformLoad {
    * one.
    */
   readonly refused?: BlockLabel | undefined;
+  /** Whether it is known to be permitted; with `refused` it is. */
+  readonly permits?: Local | undefined;
 }
 
 /** The wave that makes an access; `pushRecord` is for a fault. */
@@ -38,7 +40,7 @@ export function emitUniformLoad(
   e: Emitter,
   spaces: AddressSpaces,
   at: UniformPlace,
-  { leaf, address, predicate, refused }: UniformLoad,
+  { leaf, address, predicate, refused, permits }: UniformLoad,
 ): Local[] {
   const { f } = e;
   const translate = translator(e.context, spaces, leaf.space, { ...leaf, kind: 'read' });
@@ -54,7 +56,7 @@ export function emitUniformLoad(
     f.get(address);
     f.op('i32.wrap_i64');
     f.set(base);
-    if (refused || e.context.checksAccesses) {
+    const check = (): void => {
       pushHigh();
       f.i32(spaces.windowHi);
       f.op('i32.eq');
@@ -76,7 +78,11 @@ export function emitUniformLoad(
           f.call(translate);
           f.set(base);
         });
-    }
+    };
+    if (permits && !refused) {
+      push(f, eqz(permits));
+      f.ifRare(check);
+    } else if (!permits && (refused || e.context.checksAccesses)) check();
     dwords.forEach((dword, i) => {
       f.get(base);
       f.load(

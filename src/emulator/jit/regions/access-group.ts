@@ -11,11 +11,6 @@ import { type AddressParts, lanesBehind, type Node } from './node.ts';
  */
 const RANGE_BYTES = 2048;
 
-/** How the lanes' addresses lie. */
-export const GATHER = 0;
-export const CONTIGUOUS = 1;
-export const BROADCAST = 2;
-
 export interface AccessGroup {
   readonly space: MemorySpace;
   readonly parts: AddressParts;
@@ -165,10 +160,6 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
   }
   return result;
 }
-
-/** Whether it is worth looking for a pattern: dwords next to each other; loads of one place. */
-export const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
-  pattern === CONTIGUOUS ? anyDword : !writes;
 
 /** Addresses of more values than this are not looked at ahead of their chunk; most are sums. */
 const MAX_AHEAD = 60;

@@ -32,7 +32,7 @@ export const bothWays = ({ args: [a, b] }: Node): readonly (readonly [Node, Node
 ];
 
 /** Takes constants that are added off an address. */
-function withoutOffset(address: Node): { readonly base: Node; readonly offset: number } {
+export function withoutOffset(address: Node): { readonly base: Node; readonly offset: number } {
   if (!isOp(address, 'i64.add') && !isOp(address, 'i32.add')) return { base: address, offset: 0 };
   for (const [constant, rest] of bothWays(address)) {
     const value = constantOf(constant);

@@ -326,6 +326,9 @@ export class ChunkLoop {
     const lanes = chunks * 4;
     const bits = f.local('i32');
     const end = f.local('i32');
+    // Whether lanes of this wave were at no equal distances: those behind them are not looked at then.
+    const apart = linear && f.local('i32');
+    if (apart) assign(f, apart, 0);
     f.loop(undefined, (again) => {
       f.get(this.#at.chunk);
       f.i32(lanes);
@@ -334,7 +337,9 @@ export class ChunkLoop {
       const each = (body: ChunkBody, giveUp: BlockLabel): void =>
         this.#emitChunks(body, body.unrolled, chunks, end, giveUp);
       const tryLinear = (done: BlockLabel, no: BlockLabel, giveUp: BlockLabel): void => {
-        if (!linear) return;
+        if (!linear || !apart) return;
+        push(f, apart);
+        f.brIf(no);
         linear.accesses.emit(chunks, this.#at.chunk, this.#valuesAhead(linear.body, linear.accesses), no);
         each(linear.body, giveUp);
         f.br(done);
@@ -359,6 +364,7 @@ export class ChunkLoop {
           f.block(undefined, (partial) => {
             refuseUnlessFull(partial);
             f.block(undefined, (no) => tryLinear(done, no, giveUp));
+            if (apart) assign(f, apart, 1);
             each(fast, giveUp);
             f.br(done);
           });
@@ -369,7 +375,7 @@ export class ChunkLoop {
       this.#at.pushIsBeforeEnd();
       f.brIf(again);
     });
-    f.free(bits, end);
+    f.free(bits, end, ...(apart ? [apart] : []));
   }
 
   /** The lanes of `bits` from #chunk on, if that is worth it; goes to `done` where that is all to `end`. */

@@ -1,6 +1,6 @@
 /**
- * Loads and stores of a chunk, whose lanes that are off look like others to it: contiguous dwords, one
- * address for all lanes, or any addresses, found out once for all accesses whose addresses differ by
+ * Loads and stores of a chunk, whose lanes that are off look like others to it: dwords that follow each
+ * other, one address of the wave, or any addresses, found out once for all accesses whose addresses differ by
  * constants. What is not permitted or not plain goes to the slow body, which finds the lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
@@ -12,18 +12,7 @@ import type { LaneArgument } from '../../lowering/emitter.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { DEVICE_MEMORY, HOLE_BYTES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import {
-  type AccessGroup,
-  BROADCAST,
-  CONTIGUOUS,
-  GATHER,
-  isInPair,
-  isLeftOut,
-  type LoadedDword,
-  laneAccessOf,
-  loadedDword,
-  mayBe,
-} from './access-group.ts';
+import { type AccessGroup, isInPair, isLeftOut, type LoadedDword, laneAccessOf, loadedDword } from './access-group.ts';
 import { AddressChecks, type LaneAddresses } from './address-checks.ts';
 import { lanesMisalignment } from './alignment.ts';
 import type { Hoisted } from './hoisted.ts';
@@ -45,12 +34,11 @@ export interface ActiveLanes {
 
 /** What is known of a group's addresses in the chunk. */
 interface Opened {
+  /** Whether the lanes are a dword apart; undefined where that is not looked at. */
+  readonly follow?: Local;
   /**
-   * GATHER, CONTIGUOUS or BROADCAST; undefined in private memory, and where lanes are not looked at together.
-   */
-  readonly pattern: Local | undefined;
-  /**
-   * Linear addresses of the lanes, without the accesses' offsets; one only where the pattern needs no more.
+   * Linear addresses of the lanes, without the accesses' offsets; of lanes that follow each other the first
+   * is enough, but for accesses of other sizes.
    */
   readonly lanes: readonly Local[];
   /** Whether lanes that are off may access theirs: nothing is there. */
@@ -61,7 +49,6 @@ interface Opened {
 
 /** Addresses that are being looked at. */
 interface Opening extends LaneAddresses {
-  readonly pattern: Local;
   /** High words, while they are not known to be those of device memory. */
   readonly high: LaneArgument | undefined;
 }
@@ -97,7 +84,7 @@ export class FastMemory {
   /** Ends a chunk. */
   close(): void {
     const { f } = this.environment.state;
-    for (const { pattern, lanes } of this.#opened.values()) f.free(...(pattern ? [pattern] : []), ...lanes);
+    for (const { follow, lanes } of this.#opened.values()) f.free(...(follow ? [follow] : []), ...lanes);
     this.#opened.clear();
   }
 
@@ -150,23 +137,26 @@ export class FastMemory {
       f.set(dword);
       return [[index, dword]];
     }
-    this.#byPattern(opened, group, sizeBytes, (pattern) => {
-      if (pattern === CONTIGUOUS) {
-        f.get(opened.lanes[0]!);
-        f.load('v128.load', at, DEVICE_MEMORY);
-      } else if (pattern === BROADCAST) {
-        f.get(opened.lanes[0]!);
-        if (sizeBytes >= 4) f.load('v128.load32_splat', at, DEVICE_MEMORY);
-        else {
-          f.load(sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', at, DEVICE_MEMORY);
-          f.op('i32x4.splat');
-        }
-      } else {
-        loadLanes(f, dword, opened.lanes, at, sizeBytes);
-        return;
+    if (opened.origin === undefined)
+      this.#whetherTheyFollow(
+        opened,
+        sizeBytes,
+        () => {
+          f.get(opened.lanes[0]!);
+          f.load('v128.load', at, DEVICE_MEMORY);
+          f.set(dword);
+        },
+        () => loadLanes(f, dword, opened.lanes, at, sizeBytes),
+      );
+    else {
+      f.get(opened.lanes[0]!);
+      if (sizeBytes >= 4) f.load('v128.load32_splat', at, DEVICE_MEMORY);
+      else {
+        f.load(sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', at, DEVICE_MEMORY);
+        f.op('i32x4.splat');
       }
       f.set(dword);
-    });
+    }
     return [[index, dword]];
   }
 
@@ -182,10 +172,7 @@ export class FastMemory {
   #loadPair(node: Node, group: AccessGroup, index: number, pair: DwordPair): void {
     const { f } = this.environment.state;
     const opened = this.#opened.get(group)!;
-    this.#byPattern(opened, group, 8, (pattern) => {
-      const lanes = pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes;
-      loadPair(f, lanes, node.address!.offset + index * 4 - (opened.origin ?? 0), pair);
-    });
+    loadPair(f, opened.lanes, node.address!.offset + index * 4 - (opened.origin ?? 0), pair);
   }
 
   /** In the lanes of `mask` and of the bits of `nibble`; without them in all. */
@@ -206,55 +193,27 @@ export class FastMemory {
       storePrivate(f, opened.lanes[0]!, { offset, data, sizeBytes }, spaces.waveSize, mask);
       return;
     }
-    const each = (pattern: number): void => {
-      // No lane is off, or another would be at the same place.
-      if (pattern === CONTIGUOUS) {
+    this.#whetherTheyFollow(
+      opened,
+      sizeBytes,
+      () => {
+        // No lane is off, or another would be at the same place.
         f.get(opened.lanes[0]!);
         f.get(data[0]!);
         f.store('v128.store', offset, DEVICE_MEMORY);
-        return;
-      }
-      storeLanes(f, opened.lanes, { offset, data, sizeBytes }, opened.areLanesSafe ? undefined : nibble);
-    };
-    this.#byPattern(opened, group, sizeBytes, each);
+      },
+      () => storeLanes(f, opened.lanes, { offset, data, sizeBytes }, opened.areLanesSafe ? undefined : nibble),
+    );
   }
 
-  /** Emits an access for each pattern that it may meet. */
-  #byPattern(
-    { pattern, origin }: Opened,
-    group: AccessGroup,
-    sizeBytes: number,
-    each: (pattern: number) => void,
-  ): void {
+  /** Emits an access both ways where only the lanes' addresses tell; only dwords are accessed together. */
+  #whetherTheyFollow({ follow }: Opened, sizeBytes: number, together: () => void, apart: () => void): void {
     const { f } = this.environment.state;
-    if (origin !== undefined) {
-      each(BROADCAST);
-      return;
+    if (!follow || sizeBytes !== 4) apart();
+    else {
+      f.get(follow);
+      f.if(undefined, together, apart);
     }
-    const others = pattern ? [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group)) : [];
-    const last = others.at(-1);
-    if (last === undefined) {
-      each(GATHER);
-      return;
-    }
-    // Only dwords are contiguous; wider accesses of such a group take their lanes' addresses.
-    const emit = (candidate: number): void => each(candidate === CONTIGUOUS && sizeBytes !== 4 ? GATHER : candidate);
-    push(f, eqz(pattern!));
-    f.if(
-      undefined,
-      () => each(GATHER),
-      () => {
-        if (others.length === 1) emit(last);
-        else {
-          push(f, eq(pattern!, CONTIGUOUS));
-          f.if(
-            undefined,
-            () => emit(CONTIGUOUS),
-            () => emit(BROADCAST),
-          );
-        }
-      },
-    );
   }
 
   /**
@@ -279,18 +238,20 @@ export class FastMemory {
     if (linear?.has(group) || this.#opened.has(group)) return;
     const low = (): Local => address(group.parts.low).lanes[0]!;
     const opened: Opened = isUniform(group)
-      ? { pattern: undefined, ...openUniform(this.environment, this.#checks, group, slow) }
+      ? openUniform(this.environment, this.#checks, group, slow)
       : group.space === 'private'
         ? this.#openPrivate(group, low(), place, slow)
-        : (active || place.packed) && ranges?.has(group)
-          ? this.#openInRange(group, active, slow)
-          : this.#openLinear(group, low(), slow);
+        : group.space === 'lds'
+          ? this.#openLds(group, low(), slow)
+          : (active || place.packed) && ranges?.has(group)
+            ? this.#openInRange(group, active, slow)
+            : this.#openGlobal(group, low(), slow);
     this.#opened.set(group, opened);
   }
 
   /**
-   * Where some lanes are off, or are of several chunks, they are not side by side, and what an address is
-   * held against costs less than to find out whether all are the same.
+   * Where some lanes are off, or are of several chunks, they are not side by side: there is nothing to find out
+   * but whether they are where the last ones were.
    */
   #openInRange(group: AccessGroup, active: Local | undefined, slow: BlockLabel): Opened {
     const { argument, hoisted, ranges, spread, state } = this.environment;
@@ -318,8 +279,8 @@ export class FastMemory {
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     const areLanesSafe = !group.writes || group.max <= UNUSED_PLACES_BYTES;
     if (active) this.#setActiveLanes(lanes, lows, active, group.writes && areLanesSafe);
-    else this.#setLanes(lanes, lows, false);
-    return { pattern: undefined, lanes, areLanesSafe };
+    else this.#setLanes(lanes, lows);
+    return { lanes, areLanesSafe };
   }
 
   /**
@@ -338,7 +299,7 @@ export class FastMemory {
       );
       assign(f, safe, operation('v128.or', safe, unused));
     }
-    this.#setLanes(lanes, safe, false);
+    this.#setLanes(lanes, safe);
     f.free(safe);
   }
 
@@ -350,7 +311,7 @@ export class FastMemory {
     const lanes = [0, 1, 2, 3].map(() => state.f.local('i32'));
     if (high?.lane) this.#checks.refuseOutside(address(high), slow);
     this.#checks.refuseMisaligned(group, low, slow);
-    this.#setLanes(lanes, low, false);
+    this.#setLanes(lanes, low);
     this.#checks.refuseGather({ group, low, lanes, floor: floor && address(floor), slow });
     ranges!.learn(group, lanes[0]!);
     state.f.free(...lanes);
@@ -372,56 +333,63 @@ export class FastMemory {
     f.brIfRare(slow);
     const dword = privateDword(hoisted.base('private'), address, chunk, spaces.waveSize);
     assign(f, address, offset > 0 ? sum(dword, offset * 4) : dword);
-    return { pattern: undefined, lanes: [address] };
+    return { lanes: [address] };
   }
 
-  #openLinear(group: AccessGroup, low: Local, slow: BlockLabel): Opened {
-    assert(
-      group.space === 'lds' || group.max - group.min + 12 < HOLE_BYTES,
-      () => `${group.max - group.min} bytes are smaller than a hole`,
-    );
-    const { address, state, hoisted } = this.environment;
+  /** Lanes anywhere: what finds out whether they follow each other costs as much as it saves. */
+  #openLds(group: AccessGroup, low: Local, slow: BlockLabel): Opened {
+    const { state, hoisted } = this.environment;
     const { f } = state;
-    if (group.space === 'lds' && this.#checksAccesses) {
+    if (this.#checksAccesses) {
       const isBeyond = operation('i32x4.ge_u', low, hoisted.permittedCount('lds', group.max));
       push(f, operation('v128.any_true', isBeyond));
       f.brIfRare(slow);
     }
+    this.#checks.refuseMisaligned(group, low, slow);
+    const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
+    this.#setLanes(lanes, low, hoisted.base('lds'));
+    return { lanes };
+  }
+
+  #openGlobal(group: AccessGroup, low: Local, slow: BlockLabel): Opened {
+    assert(group.max - group.min + 12 < HOLE_BYTES, () => `${group.max - group.min} bytes are smaller than a hole`);
+    const { address, state } = this.environment;
+    const { f } = state;
     // The high half says also in which space a flat address is.
     const { high: highPart, floor: floorPart } = group.parts;
     const high = highPart && (this.#checksAccesses || group.space === 'flat') ? address(highPart) : undefined;
     const floor = floorPart && this.#checksAccesses ? address(floorPart) : undefined;
     assert(!floor || (floor.scalar && high?.scalar), 'what an index is added to is of the wave');
-    // The usual case costs one test: contiguous, and in the window.
-    const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
+    // The usual case costs one test: lanes that follow each other, in the window.
+    const isWindowTestedLater = high !== undefined && !high.scalar && group.anyDword;
     if (high && !isWindowTestedLater) this.#checks.refuseOutside(high, slow);
     // Of lanes that are a dword apart, the first says what all are multiples of.
     if (group.alignmentBytes > 4) this.#checks.refuseMisaligned(group, low, slow);
-    const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
-    const opening: Opening = { group, low, pattern, lanes, slow, floor, high: isWindowTestedLater ? high : undefined };
-    for (const lane of [0, 3]) assign(f, lanes[lane]!, laneOf(low, lane));
-    if (!mayBe(CONTIGUOUS, group)) this.#openOtherwise(opening);
-    else {
-      this.#pushIfFar(lanes, 12, () => this.#pushIsContiguous(opening));
-      f.if(
-        undefined,
-        () => this.#openTogether(opening, CONTIGUOUS, 12),
-        () => this.#openOtherwise(opening),
-      );
+    const opening: Opening = { group, low, lanes, slow, floor, high: isWindowTestedLater ? high : undefined };
+    if (!group.anyDword) {
+      this.#openApart(opening);
+      return { lanes };
     }
-    return { pattern, lanes };
-  }
-
-  /** Pushes what `whole` does if the last lane's address is so far from the first one's, else 0. */
-  #pushIfFar([first, , , last]: readonly Local[], bytes: number, whole: () => void): void {
-    const { f } = this.environment.state;
-    push(f, eq(last!, bytes === 0 ? first! : sum(first!, bytes)));
-    f.if('i32', whole, () => f.i32(0));
+    const follow = f.local('i32');
+    for (const lane of [0, 3]) assign(f, lanes[lane]!, laneOf(low, lane));
+    push(f, eq(lanes[3]!, sum(lanes[0]!, 12)));
+    f.if(
+      'i32',
+      () => this.#pushTheyFollow(opening),
+      () => f.i32(0),
+    );
+    f.tee(follow);
+    f.if(
+      undefined,
+      () => this.#openTogether(opening),
+      () => this.#openApart(opening),
+    );
+    return { follow, lanes };
   }
 
   /** Pushes whether the lanes' addresses follow each other, in the window where that is not known yet. */
-  #pushIsContiguous({ low, lanes, high }: Opening): void {
+  #pushTheyFollow({ low, lanes, high }: Opening): void {
     const { state, hoisted } = this.environment;
     const following = operation('i32x4.add', operation('i32x4.splat', lanes[0]!), hoisted.dwords);
     const others = operation('v128.xor', low, following);
@@ -429,70 +397,45 @@ export class FastMemory {
     push(state.f, eqz(operation('v128.any_true', outside ? operation('v128.or', others, outside) : others)));
   }
 
-  /** All lanes at one address, or each where it likes. */
-  #openOtherwise(opening: Opening): void {
-    const { f } = this.environment.state;
-    const { group, low, lanes, high, slow } = opening;
+  /** Each lane where it likes. */
+  #openApart({ group, low, lanes, high, floor, slow }: Opening): void {
     if (high) this.#checks.refuseOutside(high, slow);
-    if (!mayBe(BROADCAST, group)) {
-      this.#openGather(opening);
-      return;
-    }
-    const others = operation('v128.xor', low, operation('i32x4.splat', lanes[0]!));
-    this.#pushIfFar(lanes, 0, () => push(f, eqz(operation('v128.any_true', others))));
-    f.if(
-      undefined,
-      () => this.#openTogether(opening, BROADCAST, 0),
-      () => this.#openGather(opening),
-    );
-  }
-
-  #openGather(opening: Opening): void {
-    const { group, low, pattern, lanes, floor, slow } = opening;
     if (group.alignmentBytes <= 4) this.#checks.refuseMisaligned(group, low, slow);
-    const isLds = group.space === 'lds';
-    assign(this.environment.state.f, pattern, GATHER);
-    this.#setLanes(lanes, low, isLds);
-    if (isLds || !this.#checksAccesses) return;
+    this.#setLanes(lanes, low);
+    if (!this.#checksAccesses) return;
     const { ranges, state } = this.environment;
+    const refuse = (): void => this.#checks.refuseGather({ group, low, lanes, floor, slow });
     if (!ranges?.has(group)) {
-      this.#checks.refuseGather(opening);
+      refuse();
       return;
     }
     const inRange = ranges.permitted(group, low);
     const known = floor ? operation('v128.and', inRange, operation('i32x4.ge_u', low, floor.lanes[0]!)) : inRange;
     push(state.f, ne(operation('i32x4.bitmask', known), 15));
     state.f.if(undefined, () => {
-      this.#checks.refuseGather(opening);
+      refuse();
       ranges.learn(group, lanes[0]!);
     });
   }
 
-  /** `spanBytes`: from the first lane's address to the last one's. */
-  #openTogether({ group, low, pattern, lanes, floor, slow }: Opening, found: number, spanBytes: number): void {
-    const { state, hoisted } = this.environment;
-    const { f } = state;
-    const isLds = group.space === 'lds';
+  #openTogether({ group, low, lanes, floor, slow }: Opening): void {
+    const { f } = this.environment.state;
     const [first] = lanes as [Local];
-    // Wider accesses of the group take the address of each lane.
-    const needsLanes = found === CONTIGUOUS && !group.allDwords;
-    assign(f, pattern, found);
     if (group.alignmentBytes <= 4) this.#checks.refuseMisaligned(group, first, slow);
-    if (needsLanes) this.#setLanes(lanes, low, isLds);
-    else if (isLds) assign(f, first, sum(first, hoisted.base('lds')));
-    if (isLds || !this.#checksAccesses) return;
+    if (!group.allDwords) this.#setLanes(lanes, low);
+    if (!this.#checksAccesses) return;
     if (floor) {
       push(f, ltU(first, floor.scalar!));
       f.brIfRare(slow);
     }
-    this.#checks.refuseUnlessPermitted(group, first, spanBytes, slow);
+    this.#checks.refuseUnlessPermitted(group, first, 12, slow);
   }
 
-  #setLanes(lanes: readonly Local[], low: Local, isLds: boolean): void {
-    const { state, hoisted } = this.environment;
+  /** `base`: where their segment begins in device memory. */
+  #setLanes(lanes: readonly Local[], low: Local, base?: Local): void {
     lanes.forEach((local, lane) => {
       const address = laneOf(low, lane);
-      assign(state.f, local, isLds ? sum(address, hoisted.base('lds')) : address);
+      assign(this.environment.state.f, local, base ? sum(address, base) : address);
     });
   }
 }

@@ -53,6 +53,7 @@ export class RegionLowering {
     const { needed, lanes } = this.#planned;
     if (region.fences) emitFence(this.state.f);
     const before = [...needed].filter(({ phase }) => phase === 'before');
+    values.expect(before);
     const first = otherwise ? nodesBehind([region.exec!]) : new Set<Node>();
     for (const node of before) if (first.has(node)) values.emit(node);
     if (otherwise) this.#refuseUnlessFull(otherwise);

@@ -1,6 +1,7 @@
 /** Values of the wave: what is the same for all lanes, in locals. */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
+import { eqz, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
@@ -8,6 +9,7 @@ import { emitScalar, wasmType } from '../../lowering/emitter.ts';
 import { emitUniformLoad } from '../../lowering/uniform-memory.ts';
 import { WAVE_CLOCK } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
+import { type BaseLoads, baseLoadsOf, emitPermits } from './base-loads.ts';
 import type { Node, NodeOf } from './node.ts';
 
 export class UniformValues {
@@ -18,6 +20,9 @@ export class UniformValues {
   readonly #locals = new Map<Node, Local>();
   /** The dwords of each load. */
   readonly #dwords = new Map<Node, readonly Local[]>();
+  /** Loads that are checked together, and what was found of them. */
+  #together: ReadonlyMap<Node, BaseLoads> = new Map();
+  readonly #permits = new Map<BaseLoads, Local>();
   readonly #held: Local[] = [];
 
   constructor(state: FunctionState, outer?: UniformValues, registers: ReadonlyMap<number, Local> = new Map()) {
@@ -30,6 +35,11 @@ export class UniformValues {
     const local = this.#locals.get(node) ?? this.#outer?.local(node);
     assert(local, () => `node ${node.id} (${node.leaf.kind}) has a local`);
     return local;
+  }
+
+  /** Tells of values that will all be emitted, so that their loads may be checked together. */
+  expect(nodes: readonly Node[]): void {
+    this.#together = baseLoadsOf(nodes);
   }
 
   /** Gives a value that was made elsewhere the local that holds it. */
@@ -63,12 +73,31 @@ export class UniformValues {
     const { leaf, args } = node;
     const at = { pushRecord: () => this.#state.pushRecord(node.instruction), wave };
     const predicate = leaf.predicated ? this.local(args[1]!) : undefined;
+    const together = this.#together.get(node);
+    const permits = together && this.#permitsOf(together, refused);
     const dwords = emitUniformLoad(e, spaces, at, {
-      ...{ leaf, address: this.local(args[0]!), predicate, refused },
+      ...{ leaf, address: this.local(args[0]!), predicate, refused, permits },
     });
     this.#locals.set(node, dwords[0]!);
     this.#dwords.set(node, dwords);
     this.#held.push(...dwords);
+  }
+
+  /** Whether loads that are checked together are permitted; goes to `refused`, if that is there, where not. */
+  #permitsOf(loads: BaseLoads, refused: BlockLabel | undefined): Local | undefined {
+    if (!refused && !this.#state.context.checksAccesses) return undefined;
+    let permits = this.#permits.get(loads);
+    if (!permits) {
+      permits = emitPermits(this.#state, this.local(loads.base), loads);
+      this.#permits.set(loads, permits);
+      this.#held.push(permits);
+    }
+    if (refused) {
+      const { f } = this.#state;
+      push(f, eqz(permits));
+      f.brIf(refused);
+    }
+    return permits;
   }
 
   #push(node: Node): void {
