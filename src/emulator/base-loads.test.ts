@@ -1,6 +1,6 @@
 /**
- * Loads of the wave from one base are looked at together: what they load, and which of them faults, is what it
- * is where each is looked at alone.
+ * Loads of the wave from one base are looked at together: what they load, and which of them faults, is what
+ * it is where each is looked at alone.
  */
 import { test } from 'node:test';
 import { compareOutcomes, ofWave32 } from './same-outcome.test-support.ts';

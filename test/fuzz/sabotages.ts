@@ -390,7 +390,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'long regions: chunks that are not full',
-    file: 'src/emulator/jit/regions/chunk-loop.ts',
+    file: 'src/emulator/jit/regions/chunk-ways.ts',
     from: 'push(f, ne(nibble, 15));\n          f.brIf(giveUp);',
     to: '',
     noticedBy: packedLanes,

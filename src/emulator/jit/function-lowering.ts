@@ -37,6 +37,7 @@ import { type LoopWay, type VerticalLoop, verticalLoops } from './loops/vertical
 import { isFresh } from './regions/first-look.ts';
 import { FixedPlace } from './regions/fixed-place.ts';
 import { type FullWave, fullWaveFrom } from './regions/full-waves.ts';
+import { emitMerged } from './regions/merged-part.ts';
 import { mergeRegions } from './regions/merged-regions.ts';
 import type { Node } from './regions/node.ts';
 import type { Region } from './regions/region.ts';
@@ -402,31 +403,17 @@ class FunctionLowering {
       const lowering = merged && new RegionLowering(this.#state, this.#withoutDead(merged.region));
       const count = lowering?.mayBeWhole ? merged!.count : 1;
       const own = regions.slice(at, at + count);
-      condition = lowering?.mayBeWhole ? this.#emitMerged(lowering, own) : this.#emitRegion(own[0]!);
+      condition = lowering?.mayBeWhole ? this.#emitMerged(lowering.region, own) : this.#emitRegion(own[0]!);
       at += count;
     }
     return condition;
   }
 
   /** Regions as one, for waves that suit it; for others one after the other. */
-  #emitMerged(merged: RegionLowering, regions: readonly Region[]): Local | undefined {
-    const { f } = this.#state;
-    const condition = f.local('i32');
-    const keep = (own: Local | undefined): void => {
-      if (!own) return;
-      f.get(own);
-      f.set(condition);
-      f.free(own);
-    };
-    f.block(undefined, (done) => {
-      f.block(undefined, (otherwise) => {
-        keep(merged.emit(otherwise));
-        f.br(done);
-      });
-      for (const region of regions) keep(this.#emitRegion(region));
-    });
+  #emitMerged(merged: Region, regions: readonly Region[]): Local | undefined {
+    const condition = emitMerged(this.#state, merged, regions, (region) => this.#emitRegion(region));
     if (regions.at(-1)!.branch) return condition;
-    f.free(condition);
+    this.#state.f.free(condition);
     return undefined;
   }
 

@@ -1,5 +1,5 @@
 /** The chunk at hand of a loop over the chunks of a wave, and which of its lanes are on. */
-import { assign } from '../../../wasm/expression.ts';
+import { assign, shl, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushNibbleMask } from '../../lowering/chunk-place.ts';
 import { captured } from '../../lowering/emitter.ts';
@@ -26,6 +26,13 @@ export class ChunkCursor {
     const { f, wave } = this.#state;
     assign(f, this.chunk, 0);
     assign(f, this.pointer, wave);
+  }
+
+  /** Goes to the lane whose number is on the stack. */
+  goToPushed(): void {
+    const { f, wave } = this.#state;
+    f.set(this.chunk);
+    assign(f, this.pointer, sum(wave, shl(this.chunk, 2)));
   }
 
   /** Goes on to the next chunk with an active lane, or to `done` behind the last chunk. */

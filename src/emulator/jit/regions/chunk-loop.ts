@@ -5,13 +5,14 @@
  * everything; so do chunks with some lanes off. Few operations without accesses run for all chunks with masks
  * and without a loop.
  */
-import { assign, eq, eqz, ne, operation, push, shl, sum } from '../../../wasm/expression.ts';
+import { assign, eq, ne, operation, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from './access-group.ts';
 import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
+import { ChunkWays, isLong, isShort, type SlowBody } from './chunk-ways.ts';
 import { operandsOf } from './guards.ts';
 import { Hoisted } from './hoisted.ts';
 import type { ApartLanes } from './lanes-part.ts';
@@ -19,6 +20,7 @@ import type { EmittedValues } from './linear-access.ts';
 import { LinearAccesses } from './linear-accesses.ts';
 import { maskedPart, mayBeMasked } from './masked-part.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
+import { type OtherChunks, otherChunks } from './other-chunks.ts';
 import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
@@ -29,18 +31,15 @@ import { splatsOf } from './splats.ts';
 import { NO_FACTS, type UsualValues } from './usual.ts';
 import { ROW_CHUNKS, WholeWaveAccesses } from './whole-wave-accesses.ts';
 
-/** Values of a chunk up to which all chunks are done with masks, without a loop. */
-const MASKED_SIZE = 10;
 /** How many lanes of chunks with masks are done, or skipped, together. */
 const MASKED_LANES = 16;
 /** Active lanes up to which chunks are looked for that have one. */
 const SPARSE_LANES = 4;
-/** Values up to which there is a fast body for chunks with some lanes off. */
-const MAX_MASKED_SIZE = 80;
 /**
  * Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions.
  */
 const AHEAD_CHUNKS = 4;
+const AHEAD_LANES = AHEAD_CHUNKS * 4;
 /** What the lanes of a region compute, and which masks are collected of it. */
 export interface RegionLanes {
   /** In order. */
@@ -50,9 +49,6 @@ export interface RegionLanes {
   readonly usualLanes: readonly Node[];
   readonly ballots: readonly NodeOf<'ballot'>[];
 }
-
-/** Emits the chunk at hand the slow way; `nibble`: its active lanes. */
-type SlowBody = (nibble: Local) => void;
 
 /** What bodies use, and what they are to compute: all there is, and what is usual. */
 interface LoopContents {
@@ -66,16 +62,22 @@ interface LoopContents {
   release(): void;
 }
 
-/** Whether chunks with some lanes off have no fast body in place: they go through one that is apart. */
-const isLong = ({ size }: ChunkBody): boolean => size > MAX_MASKED_SIZE;
-const isShort = ({ size, hasAccesses }: ChunkBody): boolean => size <= MASKED_SIZE && !hasAccesses;
-
 /** Emits a call for a row with some lanes off, see row-part.ts. */
 type RowCall = (chunk: Local, bits: Local) => void;
 
 interface LinearBody {
   readonly accesses: LinearAccesses;
   readonly body: ChunkBody;
+}
+
+/** How chunks go that are not in rows of lanes at equal distances. */
+interface OtherWays {
+  readonly fast: ChunkBody;
+  readonly slow: SlowBody;
+  /** Of lanes anywhere; without it they go the fast way in place. */
+  readonly others: OtherChunks | undefined;
+  /** Of rows with some lanes off. */
+  readonly row: RowCall | undefined;
 }
 
 export class ChunkLoop {
@@ -86,6 +88,7 @@ export class ChunkLoop {
   readonly #scalar: (node: Node) => Local;
   readonly #copies: RowCopies;
   readonly #at: ChunkCursor;
+  readonly #ways: ChunkWays;
   /** Of EXEC, what is to be done yet, where some lanes went first. */
   #left: Local | undefined;
 
@@ -95,6 +98,7 @@ export class ChunkLoop {
     this.#values = values;
     this.#scalar = scalar;
     this.#at = new ChunkCursor(state);
+    this.#ways = new ChunkWays(state, this.#at, () => this.#exec);
     this.#copies = new RowCopies(state);
     for (const ballot of values.ballots) this.ballots.set(ballot, state.f.local('i64'));
   }
@@ -122,24 +126,29 @@ export class ChunkLoop {
     const { environment, all, usually, groups, hoisted } = contents;
     contents.emit();
     fastly.ranges.emit(groups.values());
-    fast?.prepare();
-    const slow = this.#slowBody(environment, all, fast !== undefined);
     const isAtomic = all.lanes.some(({ leaf }) => leaf.kind === 'atomic');
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
-    const linear =
-      ahead.size > 0 ? new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead) : undefined;
     this.#at.goToFirst();
-    if (!fast) this.#emitSlowLoop(slow);
-    else if (isShort(fast)) this.#emitShort(fast, slow);
-    else
-      this.#emitGroups(
-        fast,
-        slow,
-        linear && { accesses: linear, body: new ChunkBody(environment, usually, { ...fastly, linear }) },
-        linear && !isAtomic && mayBeRows(groups) ? rowPart(environment, usually, groups) : undefined,
-      );
-    fast?.release();
-    linear?.release();
+    if (fast && !isShort(fast) && ahead.size > 0) {
+      const accesses = new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead);
+      const linear = { accesses, body: new ChunkBody(environment, usually, { ...fastly, linear: accesses }) };
+      const others = (): OtherChunks => otherChunks(environment, { all, usually }, groups);
+      if (isLong(fast)) this.#emitLongRows(linear, others());
+      else {
+        const slow = this.#slowBody(environment, all, true);
+        const isInLds = [...groups.values()].some(({ space }) => space === 'lds');
+        const row = mayBeRows(groups) ? rowPart(environment, usually, groups) : undefined;
+        this.#emitRows(linear, { fast, slow, others: isInLds ? undefined : others(), row });
+      }
+      accesses.release();
+    } else {
+      fast?.prepare();
+      const slow = this.#slowBody(environment, all, fast !== undefined);
+      if (!fast) this.#ways.emitSlowLoop(slow);
+      else if (isShort(fast)) this.#emitShort(fast, slow);
+      else this.#ways.emit(fast, slow);
+      fast?.release();
+    }
     contents.release();
   }
 
@@ -172,10 +181,10 @@ export class ChunkLoop {
       f.block(undefined, (done) => {
         f.block(undefined, (giveUp) => {
           wave.beginRow();
-          this.#emitChunks(body, body.unrolled, ROW_CHUNKS, end, giveUp);
+          this.#ways.emitChunks(body, ROW_CHUNKS, end, giveUp);
           f.br(done);
         });
-        this.#emitSlowLoop(slow, end);
+        this.#ways.emitSlowLoop(slow, end);
       });
       this.#at.pushIsBeforeEnd();
       f.brIf(again);
@@ -266,7 +275,7 @@ export class ChunkLoop {
     f.op('i64.eq');
     f.if(
       undefined,
-      () => this.#emitGroups(fast, slow),
+      () => this.#ways.emit(fast, slow),
       () => {
         pushExec();
         f.op('i64.popcnt');
@@ -274,7 +283,7 @@ export class ChunkLoop {
         f.op('i64.le_u');
         f.if(
           undefined,
-          () => this.#emitSlowLoop(slow, undefined, fast),
+          () => this.#ways.emitSlowLoop(slow, undefined, fast),
           () => this.#emitMasked(fast, slow),
         );
       },
@@ -314,163 +323,105 @@ export class ChunkLoop {
           f.br(end);
         });
         this.#at.advance(done);
-        this.#emitSlowLoop(slow);
+        this.#ways.emitSlowLoop(slow);
       });
     f.free(bits, ...(done ? [done] : []));
   }
 
-  /** A loop over groups of chunks that are fully active, or else go one by one. */
-  #emitGroups(fast: ChunkBody, slow: SlowBody, linear?: LinearBody, row?: RowCall): void {
-    const { f } = this.#state;
-    const chunks = linear ? AHEAD_CHUNKS : fast.unrolled;
-    const lanes = chunks * 4;
-    const bits = f.local('i32');
-    const end = f.local('i32');
+  /** Rows whose lanes' addresses are at equal distances, and what is not so. */
+  #emitRows(linear: LinearBody, { fast, slow, others, row }: OtherWays): void {
+    const { f, spaces } = this.#state;
+    const [bits, end, last] = [f.local('i32'), f.local('i32'), f.local('i32')];
     // Whether lanes of this wave were at no equal distances: those behind them are not looked at then.
-    const apart = linear && f.local('i32');
-    if (apart) assign(f, apart, 0);
+    const apart = f.local('i32');
+    assign(f, apart, 0);
     f.loop(undefined, (again) => {
-      f.get(this.#at.chunk);
-      f.i32(lanes);
-      f.op('i32.add');
-      f.set(end);
-      const each = (body: ChunkBody, giveUp: BlockLabel): void =>
-        this.#emitChunks(body, body.unrolled, chunks, end, giveUp);
-      const tryLinear = (done: BlockLabel, no: BlockLabel, giveUp: BlockLabel): void => {
-        if (!linear || !apart) return;
-        push(f, apart);
-        f.brIf(no);
-        linear.accesses.emit(chunks, this.#at.chunk, this.#valuesAhead(linear.body, linear.accesses), no);
-        each(linear.body, giveUp);
-        f.br(done);
-      };
-      const refuseUnlessFull = (no: BlockLabel): void => {
-        this.#at.setNibble(bits, this.#exec, 2 ** lanes - 1);
-        f.get(bits);
-        f.i32(2 ** lanes - 1);
-        f.op('i32.ne');
-        f.brIf(no);
-      };
+      assign(f, end, sum(this.#at.chunk, AHEAD_LANES));
       f.block(undefined, (done) => {
-        if (isLong(fast)) {
-          f.block(undefined, (no) => {
-            refuseUnlessFull(no);
-            tryLinear(done, no, no);
-          });
-          this.#emitEachChunk(fast, slow, end);
-          return;
-        }
         f.block(undefined, (giveUp) => {
           f.block(undefined, (partial) => {
-            refuseUnlessFull(partial);
-            f.block(undefined, (no) => tryLinear(done, no, giveUp));
-            if (apart) assign(f, apart, 1);
-            each(fast, giveUp);
+            this.#refuseUnlessFull(bits, partial);
+            f.block(undefined, (no) => {
+              if (!others) {
+                push(f, apart);
+                f.brIf(no);
+              }
+              this.#emitLinear(linear, end, no, giveUp);
+              f.br(done);
+            });
+            if (others) {
+              assign(f, last, spaces.waveSize);
+              this.#emitOthers(others, last);
+            } else {
+              assign(f, apart, 1);
+              this.#ways.emitChunks(fast, AHEAD_CHUNKS, end, giveUp);
+            }
             f.br(done);
           });
           if (row) this.#emitRow(row, bits, end, done);
         });
-        this.#emitSlowLoop(slow, end, isShort(fast) ? undefined : fast);
+        this.#ways.emitSlowLoop(slow, end, fast);
       });
       this.#at.pushIsBeforeEnd();
       f.brIf(again);
     });
-    f.free(bits, end, ...(apart ? [apart] : []));
+    f.free(bits, end, last, apart);
+  }
+
+  /** The same of long code, of which nothing else is in place. */
+  #emitLongRows(linear: LinearBody, others: OtherChunks): void {
+    const { f } = this.#state;
+    const [bits, end] = [f.local('i32'), f.local('i32')];
+    f.loop(undefined, (again) => {
+      assign(f, end, sum(this.#at.chunk, AHEAD_LANES));
+      f.block(undefined, (done) => {
+        f.block(undefined, (no) => {
+          this.#refuseUnlessFull(bits, no);
+          this.#emitLinear(linear, end, no, no);
+          f.br(done);
+        });
+        push(f, bits);
+        f.if(
+          undefined,
+          () => this.#emitOthers(others, end),
+          () => this.#at.advance(AHEAD_LANES),
+        );
+      });
+      this.#at.pushIsBeforeEnd();
+      f.brIf(again);
+    });
+    f.free(bits, end);
+  }
+
+  #emitLinear({ accesses, body }: LinearBody, end: Local, no: BlockLabel, giveUp: BlockLabel): void {
+    accesses.emit(AHEAD_CHUNKS, this.#at.chunk, this.#valuesAhead(body, accesses), no);
+    this.#ways.emitChunks(body, AHEAD_CHUNKS, end, giveUp);
+  }
+
+  #emitOthers(others: OtherChunks, last: Local): void {
+    others({ chunk: this.#at.chunk, last, exec: this.#exec });
+    this.#at.goToPushed();
+  }
+
+  /** Sets the bits of the row at hand. */
+  #refuseUnlessFull(bits: Local, no: BlockLabel): void {
+    const { f } = this.#state;
+    const all = 2 ** AHEAD_LANES - 1;
+    this.#at.setNibble(bits, this.#exec, all);
+    push(f, ne(bits, all));
+    f.brIf(no);
   }
 
   /** The lanes of `bits` from #chunk on, if that is worth it; goes to `done` where that is all to `end`. */
   #emitRow(row: RowCall, bits: Local, end: Local, done: BlockLabel): void {
-    const { f, wave } = this.#state;
+    const { f } = this.#state;
     push(f, isWorthRow(bits));
     f.if(undefined, () => {
       row(this.#at.chunk, bits);
-      f.set(this.#at.chunk);
-      assign(f, this.#at.pointer, sum(wave, shl(this.#at.chunk, 2)));
+      this.#at.goToPushed();
       push(f, eq(this.#at.chunk, end));
       f.brIf(done);
     });
-  }
-
-  /** Chunks from #chunk on up to `end`: the fast way where all lanes are on, else the slow one. */
-  #emitEachChunk(fast: ChunkBody, slow: SlowBody, end: Local): void {
-    const { f } = this.#state;
-    const nibble = f.local('i32');
-    f.loop(undefined, (again) => {
-      f.block(undefined, (done) => {
-        f.block(undefined, (giveUp) => {
-          this.#at.setNibble(nibble, this.#exec, 15);
-          push(f, eqz(nibble));
-          f.brIf(done);
-          push(f, ne(nibble, 15));
-          f.brIf(giveUp);
-          fast.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 }, giveUp);
-          f.br(done);
-        });
-        slow(nibble);
-      });
-      this.#at.advance();
-      push(f, ne(this.#at.chunk, end));
-      f.brIf(again);
-    });
-    f.free(nibble);
-  }
-
-  /** Chunks from #chunk on up to `end`, `unrolled` of them in an iteration. */
-  #emitChunks(body: ChunkBody, unrolled: number, chunks: number, end: Local, giveUp: BlockLabel): void {
-    const { f } = this.#state;
-    const each = (): void => {
-      for (let i = 0; i < unrolled; i++) {
-        body.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 }, giveUp);
-        this.#at.advance();
-      }
-    };
-    if (chunks === unrolled) each();
-    else
-      f.loop(undefined, (next) => {
-        each();
-        f.get(this.#at.chunk);
-        f.get(end);
-        f.op('i32.ne');
-        f.brIf(next);
-      });
-  }
-
-  /**
-   * Chunks with active lanes from #chunk on, up to `end` or the last one. With `masked`, a fast body that may
-   * have masks, chunks with some lanes off try that first. Afterwards no lane is active between `end` and
-   * #chunk, which is the wave's size after the last one.
-   */
-  #emitSlowLoop(slow: SlowBody, end?: Local, masked?: ChunkBody): void {
-    const { f } = this.#state;
-    const nibble = f.local('i32');
-    const place = { chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 };
-    f.block(undefined, (done) => {
-      f.loop(undefined, (again) => {
-        this.#at.skipInactive(this.#exec, done);
-        if (end) {
-          f.get(this.#at.chunk);
-          f.get(end);
-          f.op('i32.ge_u');
-          f.brIf(done);
-        }
-        this.#at.setNibble(nibble, this.#exec, 15);
-        f.block(undefined, (next) => {
-          if (masked) {
-            const mask = this.#at.maskOf(nibble);
-            f.block(undefined, (giveUp) => {
-              masked.emitFast(place, giveUp, mask, nibble);
-              f.br(next);
-            });
-            f.free(mask);
-          }
-          slow(nibble);
-        });
-        this.#at.advance();
-        this.#at.pushIsBeforeEnd();
-        f.brIf(again);
-      });
-    });
-    f.free(nibble);
   }
 
   /** The one that can do everything: in place where there is no other. */

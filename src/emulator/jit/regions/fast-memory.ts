@@ -250,8 +250,8 @@ export class FastMemory {
   }
 
   /**
-   * Where some lanes are off, or are of several chunks, they are not side by side: there is nothing to find out
-   * but whether they are where the last ones were.
+   * Where some lanes are off, or are of several chunks, they are not side by side: there is nothing to find
+   * out but whether they are where the last ones were.
    */
   #openInRange(group: AccessGroup, active: Local | undefined, slow: BlockLabel): Opened {
     const { argument, hoisted, ranges, spread, state } = this.environment;

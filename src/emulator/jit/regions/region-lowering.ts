@@ -3,9 +3,10 @@
  * registers.
  */
 import { assert } from '../../../base/errors.ts';
-import { loadFrom, ne64, push } from '../../../wasm/expression.ts';
+import { loadFrom, ne64, type Push, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushLaneOffset } from '../../lowering/chunk-place.ts';
+import type { AddressSpaces } from '../../lowering/memory-access.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -17,6 +18,18 @@ import { type Node, type NodeOf, nodesBehind } from './node.ts';
 import type { LaneWrite, Region } from './region.ts';
 import { UniformValues } from './uniform-values.ts';
 import { UsualValues } from './usual.ts';
+
+const allLanes = ({ waveSize }: AddressSpaces): bigint => (waveSize === 64 ? -1n : 0xffffffffn);
+
+/** Whether some lanes are off by the EXEC that is in the wave state. */
+export const isNotFull = (wave: Local, spaces: AddressSpaces): Push =>
+  ne64(loadFrom(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', wave, STATE_OFFSETS.exec), allLanes(spaces));
+
+/** Whether a mask is what EXEC was when the region began. */
+export const isEntryExec = (node: Node): boolean =>
+  node.leaf.kind === 'scalar'
+    ? node.leaf.offset === STATE_OFFSETS.exec
+    : isOp(node, 'i64.zext32') && isEntryExec(node.args[0]!);
 
 export class RegionLowering {
   readonly state: FunctionState;
@@ -79,11 +92,8 @@ export class RegionLowering {
   #refuseUnlessFull(otherwise: BlockLabel): void {
     const { f, wave, spaces } = this.state;
     const { exec, guards } = this.region;
-    const all = spaces.waveSize === 64 ? -1n : 0xffffffffn;
-    // EXEC of a full wave is a constant.
-    const load = spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u';
-    const found = guards.length > 0 ? loadFrom(load, wave, STATE_OFFSETS.exec) : this.#values.local(exec!);
-    push(f, ne64(found, all));
+    // EXEC of a full wave is a constant, and that of others may be on its way to the wave.
+    push(f, guards.length > 0 ? isNotFull(wave, spaces) : ne64(this.#values.local(exec!), allLanes(spaces)));
     f.brIf(otherwise);
   }
 

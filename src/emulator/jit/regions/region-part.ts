@@ -34,6 +34,8 @@ export interface PartContents {
   readonly values: BodyValues;
   /** Its own parameters. */
   readonly parameters: readonly Local[];
+  /** Other values of the caller that collect the same masks, with the part's. */
+  readonly own: (values: BodyValues) => BodyValues;
 }
 
 export class RegionPart {
@@ -62,15 +64,17 @@ export class RegionPart {
     const params = Array.from({ length: parameters.length + scalarTypes.length + masks.length }, (_, i) =>
       f.param(FIRST_OWN + i),
     );
-    const own = params.splice(0, parameters.length);
+    const first = params.splice(0, parameters.length);
     const locals = new Map(this.#scalars.map((node) => [node, params.shift()!]));
     for (const node of uniform) if (!locals.has(node)) locals.set(node, this.#constant(node));
     const scalar = (node: Node): Local => locals.get(node)!;
     const splats = splatsOf(this.#part, values, isFast, scalar);
-    const conditions = [...values.ballots.values()];
-    const ballots = new Map(params.map((mask, i) => [mask, conditions[i]!]));
+    const own = (values: BodyValues): BodyValues => {
+      const conditions = [...values.ballots.values()];
+      return { ...values, ballots: new Map(params.map((mask, i) => [mask, conditions[i]!])) };
+    };
     const environment = { ...caller, state: this.#part, scalar, splat: (node: Node) => splats.get(node)! };
-    emit({ state: this.#part, environment, values: { ...values, ballots }, parameters: own });
+    emit({ state: this.#part, environment, values: own(values), parameters: first, own });
     for (const mask of params) f.get(mask);
   }
 
@@ -96,7 +100,7 @@ export class RegionPart {
 }
 
 /** Values of the wave that a body reads. */
-function uniformOf({ lanes, rows, ballots }: BodyValues, isFast: boolean): readonly Node[] {
+export function uniformOf({ lanes, rows, ballots }: BodyValues, isFast: boolean): readonly Node[] {
   const used = [...lanes.flatMap((node) => usedBy(node, isFast)), ...rows.values(), ...ballots.values()];
   return [...new Set(used.filter((node) => !node.lane))];
 }

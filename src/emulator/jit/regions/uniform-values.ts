@@ -83,7 +83,7 @@ export class UniformValues {
     this.#held.push(...dwords);
   }
 
-  /** Whether loads that are checked together are permitted; goes to `refused`, if that is there, where not. */
+  /** Whether loads that are checked together are permitted; goes to `refused`, if it is there, where not. */
   #permitsOf(loads: BaseLoads, refused: BlockLabel | undefined): Local | undefined {
     if (!refused && !this.#state.context.checksAccesses) return undefined;
     let permits = this.#permits.get(loads);

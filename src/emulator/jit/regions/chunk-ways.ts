@@ -1,0 +1,149 @@
+/**
+ * The chunks of a region from one on: full ones go the fast way, others with masks, and what is unusual the
+ * slow way.
+ */
+import { assign, eqz, ltU, ne, push, sum, type Term } from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import type { FunctionState } from '../function/function-state.ts';
+import type { ChunkBody } from './chunk-body.ts';
+import type { ChunkCursor } from './chunk-cursor.ts';
+
+/** Emits the chunk at hand the slow way; `nibble`: its active lanes. */
+export type SlowBody = (nibble: Local) => void;
+
+/** Values up to which there is a fast body for chunks with some lanes off. */
+const MAX_MASKED_SIZE = 80;
+/** Values of a chunk up to which all chunks are done with masks, without a loop. */
+const MASKED_SIZE = 10;
+
+/** Whether chunks with some lanes off have no fast body in place: they go through one that is apart. */
+export const isLong = ({ size }: ChunkBody): boolean => size > MAX_MASKED_SIZE;
+export const isShort = ({ size, hasAccesses }: ChunkBody): boolean => size <= MASKED_SIZE && !hasAccesses;
+
+export class ChunkWays {
+  readonly #state: FunctionState;
+  readonly #at: ChunkCursor;
+  readonly #exec: () => Local;
+
+  /** `exec`: lanes to be done. */
+  constructor(state: FunctionState, at: ChunkCursor, exec: () => Local) {
+    this.#state = state;
+    this.#at = at;
+    this.#exec = exec;
+  }
+
+  /**
+   * Chunks from the one at hand on, up to the end of the wave, or as far as no lane is on that is before
+   * `last`.
+   */
+  emit(fast: ChunkBody, slow: SlowBody, last: Term = this.#state.spaces.waveSize): void {
+    if (isLong(fast)) this.#emitEach(fast, slow, last);
+    else this.#emitGroups(fast, slow, last);
+  }
+
+  /** Groups of chunks that are fully active, others one by one. */
+  #emitGroups(fast: ChunkBody, slow: SlowBody, last: Term): void {
+    const { f } = this.#state;
+    const lanes = fast.unrolled * 4;
+    const [bits, end] = [f.local('i32'), f.local('i32')];
+    f.loop(undefined, (again) => {
+      assign(f, end, sum(this.#at.chunk, lanes));
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          this.#at.setNibble(bits, this.#exec(), 2 ** lanes - 1);
+          push(f, ne(bits, 2 ** lanes - 1));
+          f.brIf(giveUp);
+          this.emitChunks(fast, fast.unrolled, end, giveUp);
+          f.br(done);
+        });
+        this.emitSlowLoop(slow, end, isShort(fast) ? undefined : fast);
+      });
+      push(f, ltU(this.#at.chunk, last));
+      f.brIf(again);
+    });
+    f.free(bits, end);
+  }
+
+  /** The fast way where all lanes are on, else the slow one. */
+  #emitEach(fast: ChunkBody, slow: SlowBody, last: Term): void {
+    const { f } = this.#state;
+    const nibble = f.local('i32');
+    f.loop(undefined, (again) => {
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          this.#at.setNibble(nibble, this.#exec(), 15);
+          push(f, eqz(nibble));
+          f.brIf(done);
+          push(f, ne(nibble, 15));
+          f.brIf(giveUp);
+          fast.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 }, giveUp);
+          f.br(done);
+        });
+        slow(nibble);
+      });
+      this.#at.advance();
+      push(f, ltU(this.#at.chunk, last));
+      f.brIf(again);
+    });
+    f.free(nibble);
+  }
+
+  /** Chunks from #chunk on up to `end`, some of them in each iteration of a loop. */
+  emitChunks(body: ChunkBody, chunks: number, end: Local, giveUp: BlockLabel): void {
+    const { f } = this.#state;
+    const { unrolled } = body;
+    const each = (): void => {
+      for (let i = 0; i < unrolled; i++) {
+        body.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 }, giveUp);
+        this.#at.advance();
+      }
+    };
+    if (chunks === unrolled) each();
+    else
+      f.loop(undefined, (next) => {
+        each();
+        f.get(this.#at.chunk);
+        f.get(end);
+        f.op('i32.ne');
+        f.brIf(next);
+      });
+  }
+
+  /**
+   * Chunks with active lanes from #chunk on, up to `end` or the last one. With `masked`, a fast body that may
+   * have masks, chunks with some lanes off try that first. Afterwards no lane is active between `end` and
+   * #chunk, which is the wave's size after the last one.
+   */
+  emitSlowLoop(slow: SlowBody, end?: Local, masked?: ChunkBody): void {
+    const { f } = this.#state;
+    const nibble = f.local('i32');
+    const place = { chunk: this.#at.chunk, pointer: this.#at.pointer, offset: 0 };
+    f.block(undefined, (done) => {
+      f.loop(undefined, (again) => {
+        this.#at.skipInactive(this.#exec(), done);
+        if (end) {
+          f.get(this.#at.chunk);
+          f.get(end);
+          f.op('i32.ge_u');
+          f.brIf(done);
+        }
+        this.#at.setNibble(nibble, this.#exec(), 15);
+        f.block(undefined, (next) => {
+          if (masked) {
+            const mask = this.#at.maskOf(nibble);
+            f.block(undefined, (giveUp) => {
+              masked.emitFast(place, giveUp, mask, nibble);
+              f.br(next);
+            });
+            f.free(mask);
+          }
+          slow(nibble);
+        });
+        this.#at.advance();
+        this.#at.pushIsBeforeEnd();
+        f.brIf(again);
+      });
+    });
+    f.free(nibble);
+  }
+}
