@@ -14,6 +14,7 @@ const MASKS: Readonly<Record<string, readonly [low: number, high: number]>> = {
   'every second': [0x55555555, 0xaaaaaaaa],
   'full rows and others': [0xffff0fff, 0x0000fffe],
   'all but one': [0xffffffff, 0xfffffbff],
+  'one, and the end of a row': [0xeff00001, 0xeff00000],
 };
 /** v1 is the place of each lane. */
 const each = (stride: number): string => `v_mul_u32_u24 v1, ${stride}, v0`;
@@ -27,6 +28,8 @@ const ADD = `
   s_waitcnt vmcnt(0)
   v_add_u32 v5, v4, v0
   global_store_dword v1, v5, s[0:1] offset:1024`;
+/** Lanes that are no lanes of v1 have what is in v2. */
+const NOWHERE = 'v_mov_b32 v1, 0\n v_mov_b32 v2, 0';
 /** Lanes that are off see what they had. */
 const SHOWN = `
   s_mov_b64 exec, -1
@@ -62,6 +65,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   backwards: `v_sub_u32 v2, 63, v0\n v_lshlrev_b32 v1, 2, v2\n${ADD}`,
   'lanes that are off are elsewhere': `${each(4)}\n${elsewhere('0x7fffff00')}\n${ADD}`,
   'lanes that are off are at one place': `${each(4)}\n${elsewhere('0')}\n${ADD}`,
+  'all lanes at one place, and what follows their row': `
+    ${NOWHERE}
+    s_not_b64 exec, exec
+    ${NOWHERE}
+    s_not_b64 exec, exec
+    global_load_dword v4, v1, s[0:1] offset:32
+    s_waitcnt vmcnt(0)
+    v_add_u32 v5, v4, v0`,
   'bytes and halves': `${each(1)}
     global_load_ubyte v4, v1, s[0:1] offset:3
     s_waitcnt vmcnt(0)

@@ -79,10 +79,10 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     noticedBy: fullWaves,
   },
   {
-    name: 'full waves: the way from a block to the next',
-    file: 'src/emulator/jit/function-lowering.ts',
-    from: 'if (before || successor',
-    to: 'if (successor',
+    name: 'full waves: the block that they go on at',
+    file: 'src/emulator/jit/full-wave-entries.ts',
+    from: 'f.i32(successor.index);',
+    to: 'f.i32(successor.index + 1);',
     noticedBy: fullWaves,
   },
   {
@@ -161,5 +161,12 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     from: 'and(isInWindow, and(permissions, MAY_READ))',
     to: 'and(permissions, MAY_READ)',
     noticedBy: baseLoads,
+  },
+  {
+    name: 'rows with some lanes off: one that begins in its middle',
+    file: `${regions}/chunk-loop.ts`,
+    from: 'sum(or(this.#at.chunk, AHEAD_LANES - 1), 1)',
+    to: 'sum(this.#at.chunk, AHEAD_LANES)',
+    noticedBy: partialRows,
   },
 ];

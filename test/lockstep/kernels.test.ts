@@ -23,6 +23,7 @@ const ONCE_WRONG: Readonly<Record<number, string>> = {
 /** Programs of loops that once ran to something else chunk by chunk, and why. */
 const ONCE_WRONG_LOOPS: Readonly<Record<number, string>> = {
   1129: 'on gfx942: what a fast way noted on skips before it gave up was counted',
+  12027: 'on gfx942: a row that a wave came to in its middle ended behind the last lane',
   1166: 'on gfx1100 in waves of 64 lanes: a mask that became a constant where nothing rare happens was not there',
 };
 const MODES = [0x3f0, 0x3f0, 0x3f0, 0x3c0, 0x1f0, 0x330];

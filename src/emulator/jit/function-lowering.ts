@@ -4,14 +4,10 @@
  * blocks.
  */
 
-import { push, select } from '../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../wasm/function.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
-import { emitControl } from '../lowering/control.ts';
-import { HandlerState } from '../lowering/handler-state.ts';
-import { emitMeaning } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 import { emitPcCounts, emitTaken, emitTracedRun } from '../lowering/pc-counts.ts';
@@ -20,23 +16,19 @@ import {
   LEADER_LITERALS,
   RECORD_HANDLER,
   STATE_OFFSETS,
-  STILL_FRESH,
   WAVE_BLOCK,
   WAVE_BUDGET,
   WAVE_COMPILED,
-  WAVE_FRESHNESS,
 } from '../machine/layout.ts';
+import { FullWaveEntries } from './full-wave-entries.ts';
 import type { Block, FollowedCode, Successor } from './function/control-flow.ts';
 import type { Decoded } from './function/decoded.ts';
-import { Fits } from './function/fits.ts';
 import { FunctionState } from './function/function-state.ts';
 import { type Literal, Literals } from './function/literals.ts';
 import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
 import { type LoopWay, type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
-import { isFresh } from './regions/first-look.ts';
-import { FixedPlace } from './regions/fixed-place.ts';
-import { type FullWave, fullWaveFrom } from './regions/full-waves.ts';
+import { emitAlone } from './regions/alone.ts';
 import { emitMerged } from './regions/merged-part.ts';
 import { mergeRegions } from './regions/merged-regions.ts';
 import type { Node } from './regions/node.ts';
@@ -46,6 +38,8 @@ import { RegionLowering } from './regions/region-lowering.ts';
 
 /** Parameters. */
 const [RECORD, WAVE] = [0, 1];
+/** Of the blocks, where they are a function of their own. */
+const [BLOCKS_LITERALS, BLOCKS_NEXT] = [2, 3];
 /** What the module exports. */
 export const FUNCTION_NAME = 'f';
 
@@ -85,16 +79,25 @@ export function lowerFunction(
   return { literals: state.literals.items, regions, liveIn, loops };
 }
 
+/** (record, wave, literals, number of the block to begin at) -> next record. */
+function blocksApart(entry: FunctionState): FunctionState {
+  const { parameters, results } = entry.context.handlerType;
+  const f = entry.context.module.function([...parameters, 'i32', 'i32'], results, `${entry.f.name} blocks`);
+  f.maxCodeBytes = MAX_CODE_BYTES;
+  return new FunctionState(entry, f, { wave: f.param(WAVE), literalBase: f.param(BLOCKS_LITERALS) });
+}
+
 class FunctionLowering {
   readonly regions: (readonly [number, number])[] = [];
+  /** The function; and where its blocks are, which may be a part that it calls. */
+  readonly #entry: FunctionState;
   readonly #state: FunctionState;
+  readonly #fullWaves: FullWaveEntries;
   readonly #blocks: readonly Block[];
   /** By their number. */
   readonly #instructions: readonly Decoded[];
   readonly #liveness: Liveness;
   readonly #next: Local;
-  /** Those that others of the function lead to. */
-  readonly #hasWayTo: ReadonlySet<Block>;
   /** By their header. */
   readonly #vertical: ReadonlyMap<Block, VerticalLoop>;
   /** Whether lanes did not suit a way of a loop: then it is not tried again. */
@@ -105,16 +108,22 @@ class FunctionLowering {
   /** Ends of the wasm blocks that precede the code of a block. */
   readonly #labels: BlockLabel[] = [];
 
-  constructor(state: FunctionState, { blocks, followed }: FollowedCode, vertical: VerticalMode) {
-    this.#state = state;
+  constructor(entry: FunctionState, { blocks, followed }: FollowedCode, vertical: VerticalMode) {
+    this.#entry = entry;
     this.#blocks = blocks;
-    this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
-    this.#hasWayTo = new Set(blocks.flatMap(({ next, target }) => [next, target].filter((to) => to !== undefined)));
-    this.#liveness = new Liveness(followed, state.spaces.waveSize);
-    const { countsPcs, traits } = state.context;
-    const options = { ...state.spaces, literals: state.literals, countsPcs, fused: traits.fused };
+    this.#liveness = new Liveness(followed, entry.spaces.waveSize);
+    const { countsPcs, traits } = entry.context;
+    const options = { ...entry.spaces, literals: entry.literals, countsPcs, fused: traits.fused };
     this.#vertical = verticalLoops(blocks, this.#liveness, options, vertical);
+    const hasWayTo = new Set(blocks.flatMap(({ next, target }) => [next, target]));
+    const entries = blocks.filter((block) => !hasWayTo.has(block) && !this.#vertical.has(block));
+    const withoutDead = (region: Region, own: readonly Decoded[]): Region => this.#withoutDead(region, own);
+    this.#fullWaves = new FullWaveEntries(entry, this.#counts ? [] : entries, withoutDead);
+    const isApart = this.#fullWaves.any;
+    this.#state = isApart ? blocksApart(entry) : entry;
+    const { f } = this.#state;
+    this.#next = isApart ? f.param(BLOCKS_NEXT) : f.local('i32');
   }
 
   get liveIn(): LiveIn[] {
@@ -128,8 +137,10 @@ class FunctionLowering {
   }
 
   emit(): void {
-    const { f, wave, literalBase } = this.#state;
+    const { f, wave, literalBase } = this.#entry;
     const record = f.param(RECORD);
+    const isApart = this.#state !== this.#entry;
+    const next = isApart ? f.local('i32') : this.#next;
     // The executor takes one instruction for the call.
     addToBudget(f, wave, 1);
     const budget = f.local('i32');
@@ -141,7 +152,30 @@ class FunctionLowering {
     f.set(literalBase);
     f.get(record);
     f.load('i32.load', LEADER_BLOCK);
-    f.set(this.#next);
+    f.set(next);
+    if (!isApart) this.#emitBlocks();
+    else
+      f.block('i32', (leave) => {
+        f.block(undefined, (blocks) => this.#fullWaves.emit(next, blocks, leave));
+        for (const value of [record, wave, literalBase, next]) f.get(value);
+        f.call(this.#state.f);
+      });
+    f.get(wave);
+    f.get(wave);
+    f.load('i32.load', WAVE_COMPILED);
+    f.get(budget);
+    f.op('i32.add');
+    f.get(wave);
+    f.load('i32.load', WAVE_BUDGET);
+    f.op('i32.sub');
+    f.store('i32.store', WAVE_COMPILED);
+    if (this.#counts) this.#setBlock(() => f.i32(0));
+    if (isApart) this.#emitBlocks();
+  }
+
+  /** Leaves the record to go on with on the stack, or 0. */
+  #emitBlocks(): void {
+    const { f } = this.#state;
     for (const way of [...this.#vertical.values()].flatMap(({ ways }) => ways)) {
       if (!way.steady && !way.lanes) continue;
       const unfit = f.local('i32');
@@ -157,20 +191,10 @@ class FunctionLowering {
       });
       f.unreachable();
     });
-    f.get(wave);
-    f.get(wave);
-    f.load('i32.load', WAVE_COMPILED);
-    f.get(budget);
-    f.op('i32.add');
-    f.get(wave);
-    f.load('i32.load', WAVE_BUDGET);
-    f.op('i32.sub');
-    f.store('i32.store', WAVE_COMPILED);
-    if (this.#counts) this.#setBlock(() => f.i32(0));
   }
 
   get #counts(): boolean {
-    const { countsClasses, countsPcs } = this.#state.context;
+    const { countsClasses, countsPcs } = this.#entry.context;
     return countsClasses || countsPcs;
   }
 
@@ -209,7 +233,6 @@ class FunctionLowering {
     const { f, wave } = this.#state;
     const vertical = this.#vertical.get(block);
     if (vertical) this.#emitVertical(vertical);
-    else if (!this.#hasWayTo.has(block)) this.#emitFullWave(block);
     const last = block.instructions.at(-1)!;
     const body = (self?: BlockLabel): void => {
       addToBudget(f, wave, -block.instructions.length);
@@ -256,65 +279,6 @@ class FunctionLowering {
     for (const way of ways) new LoopLowering(this.#state, plan, way, this.#unfit.get(way)).emit(leave, suspend);
   }
 
-  /** What most waves run that enter the function at a block. */
-  #emitFullWave(block: Block): void {
-    const { f, wave, spaces, literals } = this.#state;
-    if (this.#counts || spaces.stoppedScalar !== undefined) return;
-    const full = fullWaveFrom(block, { ...spaces, literals });
-    if (!full) return;
-    const { region, instructions, last, way, idle } = full;
-    const own = this.#withoutDead(region, instructions);
-    const lowering = new RegionLowering(this.#state, own);
-    if (!lowering.mayBeWhole) return;
-    const isUnchanged = own.scalars.size === 0 && own.rows.size === 0;
-    const fits = new Fits(this.#state, block.instructions[0]!.index);
-    f.block(undefined, (otherwise) => {
-      fits.emitRefusal(otherwise);
-      f.block(undefined, (misfit) => {
-        const emit = (idleWave?: BlockLabel): void => {
-          const condition = lowering.emit(misfit, idleWave);
-          fits.emitFit();
-          if (way === 'leave') this.#endFullWave(instructions, last.instructions.at(-1)!, isUnchanged);
-          else {
-            addToBudget(f, wave, -instructions.length);
-            this.#goOnBehind(full, condition, block);
-          }
-        };
-        if (!idle) emit();
-        else {
-          f.block(undefined, emit);
-          fits.emitFit();
-          this.#endFullWave(idle.instructions, idle.end, true);
-        }
-      });
-      fits.emitMisfit();
-    });
-  }
-
-  /** Goes where a full wave leads that stands before the code of a block. */
-  #goOnBehind({ last, way }: FullWave, condition: Local | undefined, before: Block): void {
-    const { f } = this.#state;
-    if (condition) {
-      f.get(condition);
-      f.free(condition);
-      f.if(undefined, () => this.#goTo(last, 'target', undefined, before));
-    }
-    this.#goTo(last, way === 'target' ? 'target' : 'next', undefined, before);
-  }
-
-  /** `isUnchanged`: whether all registers are as they were. */
-  #endFullWave(instructions: readonly Decoded[], end: Decoded, isUnchanged: boolean): void {
-    const { f, wave } = this.#state;
-    if (isUnchanged) {
-      f.get(wave);
-      push(f, select(STILL_FRESH, 0, isFresh(wave)));
-      f.store('i32.store', WAVE_FRESHNESS);
-    }
-    addToBudget(f, wave, -instructions.length - 1);
-    this.#emitAlone(end);
-    f.br(this.#leave);
-  }
-
   #leaveFunction(block: Block, way: 'next' | 'target'): void {
     const { f, literals } = this.#state;
     this.#state.pushLiteral(literals.index({ kind: way, instruction: block.instructions.at(-1)!.index }));
@@ -328,15 +292,14 @@ class FunctionLowering {
     f.br(this.#dispatch);
   }
 
-  /** `before`: the block before whose own code that stands; without it, it is at the end of `block`. */
-  #goTo(block: Block, way: 'next' | 'target', self: BlockLabel | undefined, before?: Block): void {
+  #goTo(block: Block, way: 'next' | 'target', self: BlockLabel | undefined): void {
     const { f } = this.#state;
     const successor: Successor = block[way];
     const leave = (): void => this.#leaveFunction(block, way);
     if (!successor) leave();
-    else if (successor.index > (before ?? block).index) {
+    else if (successor.index > block.index) {
       // The code of the next block follows.
-      if (before || successor.index > block.index + 1 || way === 'target') f.br(this.#labels[successor.index]!);
+      if (successor.index > block.index + 1 || way === 'target') f.br(this.#labels[successor.index]!);
     } else {
       f.get(this.#state.wave);
       f.load('i32.load', WAVE_BUDGET);
@@ -428,10 +391,10 @@ class FunctionLowering {
     own: readonly Decoded[] = this.#instructions.slice(region.first, region.last + 1),
   ): Region {
     // Lanes that are stopped may need what no code that follows reads.
-    const hasTurns = this.#state.spaces.stoppedScalar !== undefined;
+    const hasTurns = this.#entry.spaces.stoppedScalar !== undefined;
     // Lanes are counted by EXEC as it is in memory, which no instruction may read.
     const isCounted = (offset: number): boolean =>
-      this.#state.context.countsPcs && (offset === STATE_OFFSETS.exec || offset === STATE_OFFSETS.exec + 4);
+      this.#entry.context.countsPcs && (offset === STATE_OFFSETS.exec || offset === STATE_OFFSETS.exec + 4);
     const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
       new Map([...values].filter(([offset]) => isCounted(offset) || this.#liveness.isLive(offset, own)));
     const rows = live(region.rows);
@@ -441,17 +404,8 @@ class FunctionLowering {
     return { ...region, scalars: live(region.scalars), rows, wholeRows };
   }
 
-  /** An instruction as its handler has it; one that leaves pushes the record to go on with, or 0. */
   #emitAlone(instruction: Decoded): void {
-    const { e, spaces } = this.#state;
-    const { program, operands, control } = instruction.shape;
-    const place = new FixedPlace(this.#state, instruction, () => this.#goOn());
-    e.f.scoped(() => {
-      const state = new HandlerState(e, spaces, operands, place);
-      const after = emitMeaning(state, program);
-      if (control === 'leave') emitControl(state, after);
-      return [];
-    });
+    emitAlone(this.#state, instruction, () => this.#goOn());
   }
 
   /**

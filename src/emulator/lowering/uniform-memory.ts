@@ -25,7 +25,7 @@ interface UniformLoad {
    * one.
    */
   readonly refused?: BlockLabel | undefined;
-  /** Whether it is known to be permitted; with `refused` it is. */
+  /** Whether it is permitted, where that is known; with `refused` it is, or the wave is there by now. */
   readonly permits?: Local | undefined;
 }
 

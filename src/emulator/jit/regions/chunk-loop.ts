@@ -5,7 +5,7 @@
  * everything; so do chunks with some lanes off. Few operations without accesses run for all chunks with masks
  * and without a loop.
  */
-import { assign, eq, ne, operation, push, sum } from '../../../wasm/expression.ts';
+import { assign, eq, ne, operation, or, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -336,7 +336,8 @@ export class ChunkLoop {
     const apart = f.local('i32');
     assign(f, apart, 0);
     f.loop(undefined, (again) => {
-      assign(f, end, sum(this.#at.chunk, AHEAD_LANES));
+      // The last chunk before may have led into the middle of a row.
+      assign(f, end, sum(or(this.#at.chunk, AHEAD_LANES - 1), 1));
       f.block(undefined, (done) => {
         f.block(undefined, (giveUp) => {
           f.block(undefined, (partial) => {
