@@ -15,6 +15,7 @@ const MASKS: Readonly<Record<string, readonly [low: number, high: number]>> = {
   'full rows and others': [0xffff0fff, 0x0000fffe],
   'all but one': [0xffffffff, 0xfffffbff],
   'one, and the end of a row': [0xeff00001, 0xeff00000],
+  'one, and as many as a row has': [0xfff00001, 0x0000000f],
 };
 /** v1 is the place of each lane. */
 const each = (stride: number): string => `v_mul_u32_u24 v1, ${stride}, v0`;
@@ -40,7 +41,16 @@ const SHOWN = `
 /** So much that what stores is another region, and rows go first. */
 const LONG = Array.from({ length: 95 }, (_, i) => `v_${['xor_b32', 'add_u32'][i % 2]} v6, ${i % 60}, v6`).join('\n');
 
+/** So much that chunks go two at a time. */
+const MEDIUM = Array.from({ length: 25 }, (_, i) => `v_${['xor_b32', 'add_u32'][i % 2]} v5, ${i}, v5`).join('\n');
+
 const PROGRAMS: Readonly<Record<string, string>> = {
+  'code of which two chunks go at a time': `${each(4)}
+    v_mov_b32 v5, v0
+    global_load_dword v4, v1, s[0:1]
+    ${MEDIUM}
+    s_waitcnt vmcnt(0)
+    v_add_u32 v5, v4, v5`,
   'long code that changes what it reads': `${each(4)}
     v_mov_b32 v5, v0
     s_setprio 0

@@ -336,12 +336,11 @@ export class ChunkLoop {
     const apart = f.local('i32');
     assign(f, apart, 0);
     f.loop(undefined, (again) => {
-      // The last chunk before may have led into the middle of a row.
-      assign(f, end, sum(or(this.#at.chunk, AHEAD_LANES - 1), 1));
       f.block(undefined, (done) => {
         f.block(undefined, (giveUp) => {
           f.block(undefined, (partial) => {
             this.#refuseUnlessFull(bits, partial);
+            assign(f, end, sum(this.#at.chunk, AHEAD_LANES));
             f.block(undefined, (no) => {
               if (!others) {
                 push(f, apart);
@@ -359,6 +358,8 @@ export class ChunkLoop {
             }
             f.br(done);
           });
+          // The chunks before may have led into the middle of a row.
+          assign(f, end, sum(or(this.#at.chunk, AHEAD_LANES - 1), 1));
           if (row) this.#emitRow(row, bits, end, done);
         });
         this.#ways.emitSlowLoop(slow, end, fast);
