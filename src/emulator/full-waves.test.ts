@@ -54,6 +54,16 @@ const PROGRAMS: Readonly<Record<string, (size: Triple) => string>> = {
       (size) => `${ids(size)}\n v_cmp_gt_i32 vcc, ${n}, v1\n ${where(ADD)}.Lend:`,
     ]),
   ),
+  'places below a limit, and a jump': (size) => `${ids(size)}
+    s_getpc_b64 s[10:11]
+    .Lhere:
+    s_add_u32 s10, s10, .Lend-.Lhere
+    s_addc_u32 s11, s11, 0
+    v_cmp_gt_i32 vcc, 2000, v1
+    ${where(ADD)}
+    s_setpc_b64 s[10:11]
+    s_nop 0
+    .Lend:`,
   'places below an unsigned limit': (size) => `${ids(size)}\n v_cmp_gt_u32 vcc, 40, v1\n ${where(ADD)}.Lend:`,
   'two limits': (size) =>
     `${ids(size)}\n ${both('v_cmp_gt_i32 vcc, 40, v1', 'v_cmp_gt_i32 vcc, 9, v2')}\n ${where(ADD)}.Lend:`,
