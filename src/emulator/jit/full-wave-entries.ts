@@ -62,9 +62,7 @@ export class FullWaveEntries {
     return this.#entries.length > 0;
   }
 
-  /**
-   * Waves that no entry is for go on behind it; `next`: the number of the block that the wave is at.
-   */
+  /** Waves that no entry is for go on behind it; `next`: the number of the block that they are at. */
   emit(next: Local, blocks: BlockLabel, leave: BlockLabel): void {
     const { f } = this.#state;
     for (const entry of this.#entries)
@@ -109,10 +107,10 @@ export class FullWaveEntries {
 
   /** Where the last block of an entry leads. */
   #goTo({ block, last, way }: Exit, { blocks, next, leave }: Ways): void {
-    const { f, wave, literals } = this.#state;
+    const { f, wave } = this.#state;
     const successor = last[way];
     const leaveFunction = (): void => {
-      this.#state.pushLiteral(literals.index({ kind: way, instruction: last.instructions.at(-1)!.index }));
+      this.#state.pushSuccessor(way, last.instructions.at(-1)!);
       f.br(leave);
     };
     if (!successor) {

@@ -280,9 +280,8 @@ class FunctionLowering {
   }
 
   #leaveFunction(block: Block, way: 'next' | 'target'): void {
-    const { f, literals } = this.#state;
-    this.#state.pushLiteral(literals.index({ kind: way, instruction: block.instructions.at(-1)!.index }));
-    f.br(this.#leave);
+    this.#state.pushSuccessor(way, block.instructions.at(-1)!);
+    this.#state.f.br(this.#leave);
   }
 
   #dispatchTo(block: Block): void {

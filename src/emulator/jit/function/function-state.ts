@@ -43,6 +43,11 @@ export class FunctionState {
     this.f.load('i32.load', index * 4);
   }
 
+  /** Pushes the record that a wave goes on with outside of the function; `last`: what ends its block. */
+  pushSuccessor(way: 'next' | 'target', last: Decoded): void {
+    this.pushLiteral(this.literals.index({ kind: way, instruction: last.index }));
+  }
+
   /** Pushes where executions of instructions of the function are counted. */
   pushCounts(together: readonly Decoded[]): void {
     const numbers = together.map(({ index }) => index);

@@ -136,6 +136,7 @@ export class ChunkLoop {
       if (isLong(fast)) this.#emitLongRows(linear, others());
       else {
         const slow = this.#slowBody(environment, all, true);
+        // In LDS chunks are so short that the call would cost more than it saves.
         const isInLds = [...groups.values()].some(({ space }) => space === 'lds');
         const row = mayBeRows(groups) ? rowPart(environment, usually, groups) : undefined;
         this.#emitRows(linear, { fast, slow, others: isInLds ? undefined : others(), row });
