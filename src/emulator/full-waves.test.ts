@@ -14,9 +14,9 @@ interface Shape {
 
 /** Of 16 KiB: bounds of the programs are within them, on them, or beyond. */
 const SHAPES: Readonly<Record<string, Shape>> = {
-  'one wave in each workgroup': { gridSize: [512, 1, 1], workgroupSize: [64, 1, 1] },
-  'four waves, the last workgroup cut': { gridSize: [600, 1, 1], workgroupSize: [256, 1, 1] },
-  'rows of 16': { gridSize: [32, 32, 1], workgroupSize: [16, 16, 1] },
+  'one wave in each workgroup': { gridSize: [768, 1, 1], workgroupSize: [64, 1, 1] },
+  'four waves, the last workgroup cut': { gridSize: [1400, 1, 1], workgroupSize: [256, 1, 1] },
+  'rows of 16': { gridSize: [64, 32, 1], workgroupSize: [16, 16, 1] },
   'rows of 32': { gridSize: [64, 16, 1], workgroupSize: [32, 8, 1] },
   'rows of 8': { gridSize: [32, 32, 1], workgroupSize: [8, 8, 1] },
   'rows of 20, half a wave': { gridSize: [40, 12, 1], workgroupSize: [20, 4, 1] },
@@ -273,8 +273,13 @@ for (const [programs, mayFault] of [
 ] as const) {
   for (const [name, program] of Object.entries(programs)) {
     for (const [shapeName, shape] of Object.entries(SHAPES)) {
-      const launch = { ...shape, workItemIdComponents: 1, workgroupIdSgprs: [2, 3, undefined] } as const;
       const text = program(shape.workgroupSize);
+      const launch = {
+        ...shape,
+        ldsSizeBytes: text.includes('ds_') ? 1024 : 0,
+        workItemIdComponents: 1,
+        workgroupIdSgprs: [2, 3, undefined],
+      } as const;
       test(`${name}: ${shapeName}`, () => compareOutcomes(text, mayFault, {}, 64, launch));
       test(`${name}: ${shapeName}, wave32`, () =>
         compareOutcomes(withShortMasks(ofWave32(text)), mayFault, { processor: 'gfx1100' }, 32, launch));

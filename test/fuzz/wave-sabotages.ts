@@ -2,6 +2,7 @@
 import type { Sabotage } from './sabotages.ts';
 
 const fullWaves = ['--test', '--test-isolation=none', 'src/emulator/full-waves.test.ts'];
+const series = ['--test', '--test-isolation=none', 'src/emulator/series.test.ts'];
 const partialRows = ['--test', '--test-isolation=none', 'src/emulator/partial-rows.test.ts'];
 const baseLoads = ['--test', '--test-isolation=none', 'src/emulator/base-loads.test.ts'];
 const wholeWave = ['--test', '--test-isolation=none', 'src/emulator/whole-wave.test.ts'];
@@ -86,6 +87,69 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     noticedBy: fullWaves,
   },
   {
+    name: 'series: what the last workgroup touches',
+    file: `${regions}/whole-wave-accesses.ts`,
+    from: 'sum(end, mul(series.growth, this.#series!.count))',
+    to: 'sum(end, mul(series.growth, 0))',
+    noticedBy: series,
+  },
+  {
+    name: 'series: stores to what the wave loads',
+    file: `${regions}/whole-wave-accesses.ts`,
+    from: 'push(f, and(ltU(first, series!.end), ltU(start, sum(first, end - min))));',
+    to: 'push(f, and(ltU(first, series!.end), 0));',
+    noticedBy: series,
+  },
+  {
+    name: 'series: waves in rows that are not alike',
+    file: `${regions}/whole-wave-accesses.ts`,
+    from: 'push(f, differences.reduce(or));',
+    to: 'push(f, and(differences.reduce(or), 0));',
+    noticedBy: series,
+  },
+  {
+    name: 'series: values of the wave in the next workgroup',
+    file: `${regions}/chunk-loop.ts`,
+    from: "if (splat) assign(f, splat[0]!, operation('i32x4.splat', local));",
+    to: '',
+    noticedBy: series,
+  },
+  {
+    name: 'series: instructions that others ran',
+    file: 'src/emulator/jit/series-waves.ts',
+    from: 'mul(sum(waves, -1), this.#instructions)',
+    to: 'mul(sum(waves, -2), this.#instructions)',
+    noticedBy: series,
+  },
+  {
+    name: 'series: the workgroup that begins behind it',
+    file: 'src/emulator/handlers/group-runner.ts',
+    from: "this.#advance('nextX', 'countX', () => this.#carry(), done);",
+    to: "this.#advance('nextX', 'countX', () => this.#carry(), sub(done, 1));",
+    noticedBy: series,
+  },
+  {
+    name: 'series: rows of the grid',
+    file: 'src/emulator/handlers/group-runner.ts',
+    from: "assign(f, granted, sub(sub(field('fullX'), field('idX')), 1));",
+    to: "assign(f, granted, field('remaining'));",
+    noticedBy: series,
+  },
+  {
+    name: 'series: numbers of other dimensions',
+    file: 'src/emulator/jit/series-waves.ts',
+    from: "eq(field('sgprX'), this.plan.position)",
+    to: "eq(field('sgprX'), field('sgprX'))",
+    noticedBy: series,
+  },
+  {
+    name: 'series: a wave that has nothing to do',
+    file: 'src/emulator/jit/series-waves.ts',
+    from: 'push(f, eqz(this.#looks));\n            f.brIf(idle);',
+    to: 'push(f, eqz(this.count));\n            f.brIf(idle);',
+    noticedBy: series,
+  },
+  {
     name: 'rows with lanes off: what is not looked at',
     file: `${regions}/row-part.ts`,
     from: 'linear.emit(ROW_CHUNKS, at.chunk,',
@@ -123,8 +187,8 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'whole waves: summands that are far',
     file: `${regions}/linear-terms.ts`,
-    from: 'const isFar = gtU(sum(first, SUMMAND_REACH), 2 * SUMMAND_REACH);',
-    to: 'const isFar = and(first, 0);',
+    from: 'const isFar = (first: Term): Push => gtU(sum(first, SUMMAND_REACH), 2 * SUMMAND_REACH);',
+    to: "const isFar = (first: Term): Push => operation('i32.and', first, 0);",
     noticedBy: wholeWave,
   },
   {

@@ -2,6 +2,7 @@
  * Runs the waves of a workgroup, and further workgroups in its place, until the host is needed: in
  * WebAssembly, because small kernels spend less time in a wave than it takes to call it.
  */
+import { assign, loadFrom, ltU, type Push, push, select, sub, type Term } from '../../wasm/expression.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -14,8 +15,10 @@ import {
   WAVE_COMPILED,
   WAVE_EXIT,
   WAVE_FRESHNESS,
+  WAVE_GROUP,
   WAVE_LOOPED,
   WAVE_RECORD,
+  WAVE_SERIES,
   WAVE_SGPRS,
 } from '../machine/layout.ts';
 import { WaveStarter } from './wave-starter.ts';
@@ -113,10 +116,10 @@ class GroupRunner {
     this.#f.store('i32.store', GROUP[field]);
   }
 
-  #add(field: GroupField, amount: number): void {
+  #add(field: GroupField, amount: Term): void {
     this.#set(field, () => {
       this.#push(field);
-      this.#f.i32(amount);
+      push(this.#f, amount);
       this.#f.op('i32.add');
     });
   }
@@ -212,6 +215,7 @@ class GroupRunner {
         this.#addOfWave('looped', WAVE_LOOPED);
         this.#onExit('end', done, () => {
           this.#returnIfStopped();
+          this.#endSeries();
           this.#setState('ended');
           this.#add('live', -1);
           this.#add('events', 1);
@@ -253,6 +257,47 @@ class GroupRunner {
     this.#pushIsBelowLimit();
     f.op('i32.and');
     f.brIf(again);
+  }
+
+  /** The wave may have done all of its workgroup, and others behind it. */
+  #endSeries(): void {
+    const f = this.#f;
+    this.#push('series');
+    f.if(undefined, () => {
+      const done = f.local('i32');
+      this.#push('series');
+      f.set(done);
+      this.#set('series', () => f.i32(0));
+      this.#set('live', () => f.i32(1));
+      // No other wave of the workgroup has its turn.
+      this.#push('count');
+      f.i32(1);
+      f.op('i32.sub');
+      f.set(this.#index);
+      this.#add('remaining', sub(0, done));
+      this.#add('started', done);
+      this.#advance('nextX', 'countX', () => this.#carry(), done);
+      f.free(done);
+    });
+  }
+
+  /** Those behind the workgroup that begins may be done with it that are not cut, nor in another row. */
+  #grantSeries(): void {
+    const f = this.#f;
+    const granted = f.local('i32');
+    const field = (name: GroupField): Push => loadFrom('i32.load', this.#group, GROUP[name]);
+    assign(f, granted, sub(sub(field('fullX'), field('idX')), 1));
+    for (const most of ['remaining', 'maxSeries'] as const)
+      assign(f, granted, select(granted, field(most), ltU(granted, field(most))));
+    for (const [value, at] of [
+      [granted, WAVE_SERIES],
+      [this.#group, WAVE_GROUP],
+    ] as const) {
+      push(f, field('waves'));
+      push(f, value);
+      f.store('i32.store', at);
+    }
+    f.free(granted);
   }
 
   /** Lanes of the wave are left that have not had their turn: the host says which of them go on. */
@@ -322,13 +367,18 @@ class GroupRunner {
       this.#setState('ready');
     });
     f.free(template);
-    this.#advance('nextX', 'countX', () => this.#advance('nextY', 'countY', () => this.#add('nextZ', 1)));
+    this.#grantSeries();
+    this.#advance('nextX', 'countX', () => this.#carry());
+  }
+
+  #carry(): void {
+    this.#advance('nextY', 'countY', () => this.#add('nextZ', 1));
   }
 
   /** Counts up to a limit; there, from 0 again and `carry`. */
-  #advance(next: GroupField, count: GroupField, carry: () => void): void {
+  #advance(next: GroupField, count: GroupField, carry: () => void, amount: Term = 1): void {
     const f = this.#f;
-    this.#add(next, 1);
+    this.#add(next, amount);
     this.#push(next);
     this.#push(count);
     f.op('i32.eq');

@@ -12,15 +12,22 @@ import { Fits } from './function/fits.ts';
 import type { FunctionState } from './function/function-state.ts';
 import { emitAlone } from './regions/alone.ts';
 import { isFresh } from './regions/first-look.ts';
-import { type FullWave, fullWaveFrom } from './regions/full-waves.ts';
+import { type FullWave, fullWaveFrom, isEnd } from './regions/full-waves.ts';
 import type { Region } from './regions/region.ts';
 import { RegionLowering } from './regions/region-lowering.ts';
+import { SeriesWaves } from './series-waves.ts';
 
 interface Entry {
   readonly block: Block;
   readonly full: FullWave;
   readonly lowering: RegionLowering;
 }
+
+/**
+ * A region without results that nothing reads. `own`: its instructions; `next`: where all waves go on, where
+ * that is known.
+ */
+type WithoutDead = (region: Region, own: readonly Decoded[], next: Block | undefined) => Region;
 
 /** Where waves go from an entry. */
 interface Ways {
@@ -36,16 +43,19 @@ interface Exit extends Pick<Entry, 'block'>, Pick<FullWave, 'last'> {
   readonly way: 'next' | 'target';
 }
 
+interface EndedWave {
+  /** Whether all registers are as they were. */
+  readonly isUnchanged: boolean;
+  /** Emits what is to be said of waves that ended before it. */
+  readonly others?: (() => void) | undefined;
+}
+
 export class FullWaveEntries {
   readonly #state: FunctionState;
   readonly #entries: readonly Entry[];
 
   /** `blocks`: those that nothing of the function leads to. */
-  constructor(
-    state: FunctionState,
-    blocks: readonly Block[],
-    withoutDead: (region: Region, own: readonly Decoded[]) => Region,
-  ) {
+  constructor(state: FunctionState, blocks: readonly Block[], withoutDead: WithoutDead) {
     this.#state = state;
     const { spaces, literals } = state;
     // Lanes that take turns are not all on.
@@ -53,7 +63,10 @@ export class FullWaveEntries {
     this.#entries = candidates.flatMap((block) => {
       const full = fullWaveFrom(block, { ...spaces, literals });
       if (!full) return [];
-      const lowering = new RegionLowering(state, withoutDead(full.region, full.instructions));
+      const { region, instructions, last, way } = full;
+      const all = way === 'leave' ? [...instructions, last.instructions.at(-1)!] : instructions;
+      const next = way === 'next' || way === 'target' ? last[way] : undefined;
+      const lowering = new RegionLowering(state, withoutDead(region, all, next));
       return lowering.mayBeWhole ? [{ block, full, lowering }] : [];
     });
   }
@@ -78,13 +91,29 @@ export class FullWaveEntries {
     const { instructions, last, way, idle } = full;
     const { scalars, rows } = lowering.region;
     const isUnchanged = scalars.size === 0 && rows.size === 0;
+    const plan = way === 'leave' && isUnchanged && isEnd(last.instructions.at(-1)!) ? lowering.seriesPlan : undefined;
     const fits = new Fits(this.#state, block.instructions[0]!.index);
     fits.emitRefusal(otherwise);
     f.block(undefined, (misfit) => {
       const emit = (idleWave?: BlockLabel): void => {
+        const end = (others?: () => void): void =>
+          this.#end(instructions, last.instructions.at(-1)!, ways, { isUnchanged, others });
+        if (plan) {
+          const series = new SeriesWaves(this.#state, plan, block.instructions[0]!.index, instructions.length + 1);
+          series.emit(
+            (no, idle) => lowering.emit(no, idle, series),
+            misfit,
+            idleWave,
+            () => {
+              fits.emitFit(series.count);
+              end(() => series.emitOthers());
+            },
+          );
+          return;
+        }
         const condition = lowering.emit(misfit, idleWave);
         fits.emitFit();
-        if (way === 'leave') this.#end(instructions, last.instructions.at(-1)!, isUnchanged, ways);
+        if (way === 'leave') end();
         else {
           addToBudget(f, wave, -instructions.length);
           if (condition) {
@@ -99,7 +128,7 @@ export class FullWaveEntries {
       else {
         f.block(undefined, emit);
         fits.emitFit();
-        this.#end(idle.instructions, idle.end, true, ways);
+        this.#end(idle.instructions, idle.end, ways, { isUnchanged: true });
       }
     });
     fits.emitMisfit();
@@ -126,14 +155,15 @@ export class FullWaveEntries {
     f.br(blocks);
   }
 
-  /** `isUnchanged`: whether all registers are as they were. */
-  #end(instructions: readonly Decoded[], end: Decoded, isUnchanged: boolean, { leave }: Ways): void {
+  /** `end`: the instruction behind the others. */
+  #end(instructions: readonly Decoded[], end: Decoded, { leave }: Ways, { isUnchanged, others }: EndedWave): void {
     const { f, wave } = this.#state;
     if (isUnchanged) {
       f.get(wave);
       push(f, select(STILL_FRESH, 0, isFresh(wave)));
       f.store('i32.store', WAVE_FRESHNESS);
     }
+    others?.();
     addToBudget(f, wave, -instructions.length - 1);
     emitAlone(this.#state, end, () => f.br(leave));
     f.br(leave);

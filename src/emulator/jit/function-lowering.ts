@@ -118,8 +118,7 @@ class FunctionLowering {
     this.#vertical = verticalLoops(blocks, this.#liveness, options, vertical);
     const hasWayTo = new Set(blocks.flatMap(({ next, target }) => [next, target]));
     const entries = blocks.filter((block) => !hasWayTo.has(block) && !this.#vertical.has(block));
-    const withoutDead = (region: Region, own: readonly Decoded[]): Region => this.#withoutDead(region, own);
-    this.#fullWaves = new FullWaveEntries(entry, this.#counts ? [] : entries, withoutDead);
+    this.#fullWaves = new FullWaveEntries(entry, this.#counts ? [] : entries, (...args) => this.#withoutDead(...args));
     const isApart = this.#fullWaves.any;
     this.#state = isApart ? blocksApart(entry) : entry;
     const { f } = this.#state;
@@ -384,10 +383,11 @@ class FunctionLowering {
     return new RegionLowering(this.#state, this.#withoutDead(region)).emit();
   }
 
-  /** The region without results that nothing reads. */
+  /** The region without results that nothing reads; `next`: where all waves go on, if that is known. */
   #withoutDead(
     region: Region,
     own: readonly Decoded[] = this.#instructions.slice(region.first, region.last + 1),
+    next?: Block,
   ): Region {
     // Lanes that are stopped may need what no code that follows reads.
     const hasTurns = this.#entry.spaces.stoppedScalar !== undefined;
@@ -395,7 +395,9 @@ class FunctionLowering {
     const isCounted = (offset: number): boolean =>
       this.#entry.context.countsPcs && (offset === STATE_OFFSETS.exec || offset === STATE_OFFSETS.exec + 4);
     const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
-      new Map([...values].filter(([offset]) => isCounted(offset) || this.#liveness.isLive(offset, own)));
+      new Map([...values].filter(([offset]) => isCounted(offset) || isLive(offset)));
+    const isLive = (offset: number): boolean =>
+      this.#liveness.isLive(offset, own) && (!next || this.#liveness.isLiveAt(next, offset));
     const rows = live(region.rows);
     const wholeRows = new Set(
       hasTurns ? [] : [...rows.keys()].filter((offset) => !this.#liveness.isLiveWhereOff(offset, own)),

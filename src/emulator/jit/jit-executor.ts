@@ -402,6 +402,7 @@ function literalValue(cache: CodeCache, { kind, operand }: Literal, step: Step):
       return cache.laneTable(table.bytes);
     }
     case 'fits':
+    case 'series':
       return FIRST_FITS;
     case 'target':
       return cache.destination(step.target!);

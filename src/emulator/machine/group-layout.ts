@@ -52,6 +52,9 @@ const FIELDS = [
   'agprBytes',
   'lds',
   'ldsBytes',
+  /** Workgroups that may be done with another, and those that the first wave did with the current one. */
+  'maxSeries',
+  'series',
 ] as const;
 
 export type GroupField = (typeof FIELDS)[number];

@@ -127,6 +127,17 @@ export const WAVE_FRESHNESS = 600;
 export const FRESH = 1;
 export const STILL_FRESH = 2;
 /**
+ * Of the first wave of a workgroup, which the runner has begun: how many workgroups behind this one may be
+ * done with it (regions/series.ts), and where the runner's part is (group-layout.ts).
+ */
+export const WAVE_SERIES = 608;
+export const WAVE_GROUP = 612;
+/** Workgroups that are done with another, at most. */
+export const MAX_SERIES = 31;
+/** Of each wave in a series, for each group of its accesses: bytes from the first wave's rows to its own. */
+export const WAVE_SERIES_ROWS = 616;
+export const SERIES_ROW_COUNT = 6;
+/**
  * What compiled code knows of the work-item ids that waves begin with in this place (FirstLook in
  * regions/first-look.ts): a word that says whose it is, and vectors behind it. The next wave finds it there.
  */

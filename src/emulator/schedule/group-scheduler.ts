@@ -28,6 +28,7 @@ import {
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
+  WAVE_SERIES,
 } from '../machine/layout.ts';
 import { DetailedCounts } from './detailed-counts.ts';
 import { GlobalSyncTaker } from './global-wave-sync.ts';
@@ -277,6 +278,8 @@ export class GroupScheduler implements RecordHolder {
     slot.set(GROUP.compiled, 0);
     slot.set(GROUP.looped, 0);
     slot.set(GROUP.started, 0);
+    // What the first wave was granted may be others' by now.
+    this.#core.state.view.setUint32(slot.waves[0]!.base + WAVE_SERIES, 0, true);
     slot.set(GROUP.remaining, slot.hasTemplates && this.#resident.length === 1 ? this.#end - this.#next : 0);
     if (slot.hasTemplates) slot.setTriple(GROUP.nextX, this.#grid.idOf(this.#next));
     try {

@@ -19,6 +19,7 @@ import {
   FRESH,
   LDS_SLACK_BYTES,
   MAX_LDS_BYTES,
+  MAX_SERIES,
   rowSizeBytes,
   WAVE_FRESHNESS,
   waveSizeBytes,
@@ -117,6 +118,9 @@ export class WorkgroupSlot {
     this.set(GROUP.lds, this.ldsBase);
     this.set(GROUP.ldsBytes, ldsSizeBytes);
     this.set(GROUP.fullCount, count);
+    // Where there is scratch, registers say where that of each wave is; in a series waves have the same.
+    this.set(GROUP.maxSeries, privateSize === 0 ? MAX_SERIES : 0);
+    this.set(GROUP.series, 0);
     const [x, y, z] = launch.workgroupIdSgprs;
     this.set(GROUP.sgprX, sgprOffset(x));
     this.set(GROUP.sgprY, sgprOffset(y));

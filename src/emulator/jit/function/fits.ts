@@ -2,8 +2,8 @@
  * Whether it pays to expect that waves are as most are: where nearly none was lately, the next ones are not
  * looked at.
  */
-import { loadFrom, ltS, push, select, sum, type Term } from '../../../wasm/expression.ts';
-import type { BlockLabel } from '../../../wasm/function.ts';
+import { loadFrom, ltS, mul, push, select, sum, type Term } from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { FunctionState } from './function-state.ts';
 
 /** What a wave that fits counts, beside one that does not; what they count in the beginning, and at most. */
@@ -17,10 +17,10 @@ export class Fits {
   readonly #state: FunctionState;
   readonly #offset: number;
 
-  /** Of waves that enter at an instruction of the function. */
-  constructor(state: FunctionState, instruction: number) {
+  /** Of waves that enter at an instruction of the function, or of series that begin with them. */
+  constructor(state: FunctionState, instruction: number, kind: 'fits' | 'series' = 'fits') {
     this.#state = state;
-    this.#offset = 4 * state.literals.index({ kind: 'fits', instruction });
+    this.#offset = 4 * state.literals.index({ kind, instruction });
   }
 
   /** Goes to `no` where the wave at hand is not looked at. */
@@ -35,9 +35,10 @@ export class Fits {
     });
   }
 
-  /** Counts a wave that fitted. */
-  emitFit(): void {
-    this.#set(select(sum(this.#fits, FIT), MAX_FITS, ltS(this.#fits, MAX_FITS)));
+  /** Counts a wave that fitted; `more`: so many others that did. */
+  emitFit(more?: Local): void {
+    const fit = sum(this.#fits, FIT, ...(more ? [mul(more, FIT)] : []));
+    this.#set(select(fit, MAX_FITS, ltS(fit, MAX_FITS)));
   }
 
   /** Counts one that did not. */

@@ -6,11 +6,12 @@
 
 /**
  * Of instruction `instruction` of the function. `next` and `target`: where the wave goes on after it, outside
- * the function. `counts`: where the executions of the instructions in `together` are counted. `fits`: no
- * literal, but how many of the last waves that ran from there were as expected (function/fits.ts).
+ * the function. `counts`: where the executions of the instructions in `together` are counted. `fits` and
+ * `series` are no literals, but how many of the last waves, and series, that ran from there were as expected
+ * (function/fits.ts).
  */
 export interface Literal {
-  readonly kind: 'record' | 'pc' | 'nextPc' | 'table' | 'next' | 'target' | 'counts' | 'fits';
+  readonly kind: 'record' | 'pc' | 'nextPc' | 'table' | 'next' | 'target' | 'counts' | 'fits' | 'series';
   readonly instruction: number;
   /** Of a table: the operand that it is. */
   readonly operand?: number;

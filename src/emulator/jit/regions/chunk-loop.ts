@@ -26,6 +26,7 @@ import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
 import { RowCopies } from './row-copies.ts';
 import { isWorthRow, mayBeRows, rowPart, rowsPart } from './row-part.ts';
+import type { Series } from './series.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
 import { NO_FACTS, type UsualValues } from './usual.ts';
@@ -57,6 +58,8 @@ interface LoopContents {
   readonly usually: BodyValues;
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   readonly hoisted: Hoisted;
+  /** A value of the wave in each lane, where bodies use it. */
+  splatOf(node: Node): Lanes | undefined;
   /** Emits what all bodies use; `release` frees it. */
   emit(): void;
   release(): void;
@@ -156,10 +159,10 @@ export class ChunkLoop {
   /**
    * Of merged regions and full waves, for waves of which all lanes are active. Goes to `otherwise`, with
    * nothing changed, where accesses or guards are not as `WholeWaveAccesses` wants them; to `idle`, if that
-   * is there, where the wave has nothing to do.
+   * is there, where the wave has nothing to do. With `series` all that follows is done for each of its
+   * workgroups.
    */
-  emitWhole(otherwise: BlockLabel, idle: BlockLabel | undefined): void {
-    const { f } = this.#state;
+  emitWhole(otherwise: BlockLabel, idle: BlockLabel | undefined, series: Series | undefined): void {
     const contents = this.#contents(true);
     const { environment, all, usually, groups, hoisted } = contents;
     this.#prepare();
@@ -173,9 +176,21 @@ export class ChunkLoop {
     const lanes = [...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)];
     const body = new ChunkBody(environment, { ...usually, lanes }, fastly);
     const slow = this.#slowBody(environment, all, true);
-    const wave = new WholeWaveAccesses(accessed, linear, groups.values(), guards);
+    const wave = new WholeWaveAccesses(accessed, linear, groups.values(), { guards, series });
     this.#at.goToFirst();
     wave.emit(this.#valuesAhead(body, linear), otherwise, idle);
+    const emitWave = (): void => this.#emitRowsOf(wave, body, slow);
+    if (series) this.#emitSeries(series, wave, contents, emitWave);
+    else emitWave();
+    wave.release();
+    linear.release();
+    contents.release();
+    this.#at.release();
+  }
+
+  /** What `wave` has looked at. */
+  #emitRowsOf(wave: WholeWaveAccesses, body: ChunkBody, slow: SlowBody): void {
+    const { f } = this.#state;
     const end = f.local('i32');
     f.loop(undefined, (again) => {
       assign(f, end, sum(this.#at.chunk, ROW_CHUNKS * 4));
@@ -190,11 +205,28 @@ export class ChunkLoop {
       this.#at.pushIsBeforeEnd();
       f.brIf(again);
     });
-    wave.release();
-    linear.release();
-    contents.release();
     f.free(end);
-    this.#at.release();
+  }
+
+  /** All that is in a series. */
+  #emitSeries(series: Series, wave: WholeWaveAccesses, { splatOf }: LoopContents, emitWave: () => void): void {
+    const { f } = this.#state;
+    const { plan } = series;
+    const begin = (): void => {
+      wave.beginWave();
+      this.#at.goToFirst();
+    };
+    const onward = (): void => {
+      for (const node of plan.moving) {
+        const local = this.#scalar(node);
+        assign(f, local, sum(local, this.#scalar(plan.growthOf(node)!)));
+        const splat = splatOf(node);
+        if (splat) assign(f, splat[0]!, operation('i32x4.splat', local));
+      }
+      wave.beginWorkgroup();
+    };
+    wave.emitLooked(series, begin);
+    series.emitEach(emitWave, { next: begin, onward });
   }
 
   #contents(isFast: boolean): LoopContents {
@@ -221,7 +253,8 @@ export class ChunkLoop {
       hoisted.release();
       this.#state.f.free(...new Set([...splats.values()].flat()));
     };
-    return { environment, all, usually, groups, hoisted, emit, release };
+    const splatOf = (node: Node): Lanes | undefined => splats.get(node);
+    return { environment, all, usually, groups, hoisted, splatOf, emit, release };
   }
 
   /** What `linear` asks of the chunks from the one at hand on. */

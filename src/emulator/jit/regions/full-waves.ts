@@ -66,7 +66,8 @@ function idleWave({ instructions, target }: Block, options: GraphOptions): IdleW
   return { instructions: [...instructions, ...last.slice(0, -1)], end };
 }
 
-const isEnd = ({ shape: { live } }: Decoded): boolean =>
+/** Whether an instruction ends the program. */
+export const isEnd = ({ shape: { live } }: Decoded): boolean =>
   live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end');
 
 const isLaneAccess = (node: Node): boolean => node.lane && isAccess(node);

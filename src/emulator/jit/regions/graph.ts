@@ -227,7 +227,8 @@ export class Graph {
 
   /**
    * The low or high dword of a lane value, from the dwords that it was made of: pairs of 64-bit lanes cost
-   * more.
+   * more. Of a product of the wave the low one is made so, as what it is that a number of a workgroup is
+   * multiplied by.
    */
   #half(half: 0 | 1, wide: Node): Node | undefined {
     const known = this.#halves[half];
@@ -239,8 +240,9 @@ export class Graph {
   #findHalf(half: 0 | 1, wide: Node): Node | undefined {
     if (isOp(wide, 'i64.pack')) return wide.args[half];
     if (isOp(wide, 'i64.zext32')) return half === 0 ? wide.args[0] : this.constant(0n, 'i32');
-    if (!wide.lane || wide.leaf.kind !== 'pure') return undefined;
+    if (wide.leaf.kind !== 'pure') return undefined;
     const [a, b] = wide.args as [Node, Node];
+    if (!wide.lane) return wide.leaf.op === 'i64.mul' && half === 0 ? this.#productHalf(half, a, b) : undefined;
     if (wide.leaf.op === 'i64.sext32') return half === 0 ? a : this.op('i32.shrS', a, this.constant(31n, 'i32'));
     if (wide.leaf.op === 'i64.mul') return this.#productHalf(half, a, b);
     if (!SPLIT.has(wide.leaf.op)) return undefined;

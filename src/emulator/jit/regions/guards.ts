@@ -14,6 +14,7 @@ import {
   push,
   select,
   type Term,
+  zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { areAhead } from './access-group.ts';
@@ -21,6 +22,7 @@ import { constantOf, isOp } from './graph.ts';
 import type { LaneSteps } from './lane-steps.ts';
 import type { Node } from './node.ts';
 import type { LaneGuard } from './region.ts';
+import type { Series } from './series.ts';
 
 /** A guard, before it is known what it is for. */
 type Comparison = Omit<LaneGuard, 'idles'>;
@@ -62,10 +64,12 @@ export const operandsOf = ({ condition }: Comparison): readonly Node[] =>
 /** The values whose extremes are those of the node. */
 function extremesOf(node: Node): readonly Node[] {
   if (!node.lane) return [];
-  return isOp(node, 'i32.maxS') || isOp(node, 'i32.minS') ? node.args.flatMap(extremesOf) : [node];
+  return isExtreme(node) ? node.args.flatMap(extremesOf) : [node];
 }
 
-/** The least and the largest value in any lane, signed. */
+const isExtreme = (node: Node): boolean => isOp(node, 'i32.maxS') || isOp(node, 'i32.minS');
+
+/** The least and the largest value in any lane, signed; in a series, in any of its workgroups. */
 interface Bounds {
   readonly low: Term;
   readonly high: Term;
@@ -74,21 +78,36 @@ interface Bounds {
 /** Values whose lanes are further apart than this are not looked at here; such sums do not wrap twice. */
 const MAX_STEP = 2 ** 24 - 1;
 
+/** What is known of lanes that guards are of. */
+interface GuardedLanes {
+  readonly steps: LaneSteps;
+  readonly lanesOfRow: number;
+  /** Is made shorter where not all of it is as expected. */
+  readonly series: Series | undefined;
+}
+
 export class Guards {
   readonly #f: FunctionBuilder;
   readonly #scalar: (node: Node) => Local;
   readonly #steps: LaneSteps;
   readonly #lanesOfRow: number;
   readonly #no: BlockLabel;
+  readonly #series: Series | undefined;
   readonly #bounds = new Map<Node, Bounds>();
   readonly #held: Local[] = [];
 
   /** `steps`: of rows of so many lanes. `no`: where it goes that something else is in one of the lanes. */
-  constructor(f: FunctionBuilder, scalar: (node: Node) => Local, steps: LaneSteps, lanesOfRow: number, no: BlockLabel) {
+  constructor(
+    f: FunctionBuilder,
+    scalar: (node: Node) => Local,
+    { steps, lanesOfRow, series }: GuardedLanes,
+    no: BlockLabel,
+  ) {
     this.#f = f;
     this.#scalar = scalar;
     this.#steps = steps;
     this.#lanesOfRow = lanesOfRow;
+    this.#series = series;
     this.#no = no;
   }
 
@@ -98,6 +117,7 @@ export class Guards {
    */
   emit(guards: readonly LaneGuard[], idle: BlockLabel | undefined): void {
     const f = this.#f;
+    if (this.#series) for (const guard of guards) this.#shorten(this.#series, guard);
     for (const { condition, expected, idles } of guards) {
       if (!idle || !idles) continue;
       push(f, eqz(this.#mayBeOtherwise({ condition, expected: !expected })));
@@ -122,14 +142,19 @@ export class Guards {
   }
 
   #boundsOf(node: Node): Bounds {
-    if (!node.lane) return { low: this.#scalar(node), high: this.#scalar(node) };
     let bounds = this.#bounds.get(node);
     if (!bounds) {
-      const isMax = isOp(node, 'i32.maxS');
-      bounds = isMax || isOp(node, 'i32.minS') ? this.#extreme(node, isMax) : this.#ofSteps(node);
+      if (!node.lane) bounds = this.#ofScalar(node);
+      else bounds = isExtreme(node) ? this.#extreme(node, isOp(node, 'i32.maxS')) : this.#ofSteps(node);
       this.#bounds.set(node, bounds);
     }
     return bounds;
+  }
+
+  #ofScalar(node: Node): Bounds {
+    const low = this.#scalar(node);
+    const grown = this.#grownBy(node);
+    return { low, high: grown ? this.#number(add64(this.#lastOf(node), grown)) : low };
   }
 
   #extreme({ args }: Node, isMax: boolean): Bounds {
@@ -139,21 +164,75 @@ export class Guards {
     return { low: chosen(a.low, b.low), high: chosen(a.high, b.high) };
   }
 
+  /**
+   * Lets the series end before the first workgroup in which a value that grows comes to its limit. The wave
+   * itself is looked at by others.
+   */
+  #shorten(series: Series, { condition, expected }: LaneGuard): void {
+    if (!isOp(condition, 'i32.ltS')) return;
+    const [a, b] = condition.args as [Node, Node];
+    const [moving, limit] = expected ? [a, b] : [b, a];
+    if (limit.lane || series.plan.growthOf(limit)) return;
+    const scalar = operation('i64.extend_i32_s', this.#scalar(limit));
+    this.#keepUpTo(series, moving, expected ? add64(scalar, -1n) : scalar);
+  }
+
+  /** `most`: what a value may be in any lane, 64 bits. */
+  #keepUpTo(series: Series, node: Node, most: Term): void {
+    if (isOp(node, 'i32.maxS')) for (const arg of node.args) this.#keepUpTo(series, arg, most);
+    const growth = isExtreme(node) ? undefined : series.plan.growthOf(node);
+    if (!growth) return;
+    const f = this.#f;
+    const { count } = series;
+    const last = this.#lastOf(node);
+    f.get(count);
+    f.if(undefined, () => {
+      const [room, step] = [f.local('i64'), f.local('i64')];
+      assign(f, room, operation('i64.sub', most, last));
+      assign(f, step, zext64(this.#scalar(growth)));
+      push(f, gtS64(operation('i64.mul', step, zext64(count)), room));
+      f.if(undefined, () => {
+        const shorter = operation('i32.wrap_i64', operation('i64.div_s', room, step));
+        assign(f, count, select(shorter, 0, gtS64(room, 0n)));
+      });
+      f.free(room, step);
+    });
+  }
+
+  /** The last lane's value in the workgroup at hand, 64 bits. */
+  #lastOf(node: Node): Term {
+    if (!node.lane) return operation('i64.extend_i32_s', this.#scalar(node));
+    const { first, step, pitches } = this.#steps.of(node);
+    const sum64 = (a: Term, b: Term): Term => add64(a, zext64(b));
+    const inRow = operation('i32.mul', step, this.#lanesOfRow - 1);
+    return pitches.reduce<Term>(sum64, sum64(operation('i64.extend_i32_s', first), inRow));
+  }
+
+  /** How much more a value is in the last workgroup of the series, 64 bits. */
+  #grownBy(node: Node): Term | undefined {
+    const growth = this.#series?.plan.growthOf(node);
+    return growth && operation('i64.mul', zext64(this.#scalar(growth)), zext64(this.#series!.count));
+  }
+
   #ofSteps(node: Node): Bounds {
     const f = this.#f;
     const { first, step, pitches } = this.#steps.of(node);
     push(f, gtU(pitches.reduce<Term>(or, step), MAX_STEP));
     f.brIf(this.#no);
-    const sum64 = (a: Term, b: Term): Term => add64(a, operation('i64.extend_i32_u', b));
-    const inRow = operation('i32.mul', step, this.#lanesOfRow - 1);
-    const last = pitches.reduce<Term>(sum64, sum64(operation('i64.extend_i32_s', first), inRow));
+    const grown = this.#grownBy(node);
+    return { low: first, high: this.#number(grown ? add64(this.#lastOf(node), grown) : this.#lastOf(node)) };
+  }
+
+  /** A value of 64 bits, which must be a number of 32 bits. */
+  #number(value: Term): Local {
+    const f = this.#f;
     const wide = f.local('i64');
-    assign(f, wide, last);
+    assign(f, wide, value);
     push(f, gtS64(wide, 0x7fffffffn));
     f.brIf(this.#no);
-    const high = this.#made(operation('i32.wrap_i64', wide));
+    const number = this.#made(operation('i32.wrap_i64', wide));
     f.free(wide);
-    return { low: first, high };
+    return number;
   }
 
   #made(value: Term): Local {

@@ -1,5 +1,5 @@
 /** A look at lanes: whether the values that addresses are sums of grow by a step from lane to lane. */
-import { assign, gtU, operation, or, push, sum, type Term } from '../../../wasm/expression.ts';
+import { assign, gtU, operation, or, type Push, push, sum, type Term } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { followsFromIds, onFirstLook } from './first-look.ts';
 import { type LaneRows, LaneSteps, termsOf } from './lane-steps.ts';
@@ -15,6 +15,12 @@ export type ChunkValues = (chunk: number) => EmittedValues;
  */
 const SUMMAND_REACH = 2 ** 27;
 const MAX_SUMMAND_STEP = 2 ** 23 - 1;
+
+const isFar = (first: Term): Push => gtU(sum(first, SUMMAND_REACH), 2 * SUMMAND_REACH);
+
+/** Whether a summand is too far in the first lane of the last of several workgroups; `growth`: of each. */
+export const isSummandFar = (first: Local, growth: Local, count: Local): Push =>
+  or(gtU(growth, MAX_SUMMAND_STEP), isFar(sum(first, operation('i32.mul', growth, count))));
 
 export class LinearTerms {
   /** Lane values that looking needs. */
@@ -54,8 +60,7 @@ export class LinearTerms {
     }
     for (const summand of this.#summands) {
       const { first, step, pitches } = steps.of(summand);
-      const isFar = gtU(sum(first, SUMMAND_REACH), 2 * SUMMAND_REACH);
-      push(state.f, or(isFar, gtU(pitches.reduce<Term>(or, step), MAX_SUMMAND_STEP)));
+      push(state.f, or(isFar(first), gtU(pitches.reduce<Term>(or, step), MAX_SUMMAND_STEP)));
       state.f.brIf(no);
     }
     return steps;

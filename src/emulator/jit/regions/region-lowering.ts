@@ -16,6 +16,8 @@ import { isOp } from './graph.ts';
 import { mayBeWhole } from './merged-regions.ts';
 import { type Node, type NodeOf, nodesBehind } from './node.ts';
 import type { LaneWrite, Region } from './region.ts';
+import type { Series, SeriesPlan } from './series.ts';
+import { seriesPlanOf } from './series-plan.ts';
 import { UniformValues } from './uniform-values.ts';
 import { UsualValues } from './usual.ts';
 
@@ -50,6 +52,12 @@ export class RegionLowering {
     return isPlain && mayBeWhole(this.#planned.lanes, guards.length > 0);
   }
 
+  /** What is to be known of workgroups that follow each other, if that can be known. */
+  get seriesPlan(): SeriesPlan | undefined {
+    const { needed, lanes } = this.#planned;
+    return seriesPlanOf(this.region, [...needed], lanes);
+  }
+
   get #planned(): RegionPlan {
     this.#plan ??= planRegion(this.region);
     return this.#plan;
@@ -58,14 +66,17 @@ export class RegionLowering {
   /**
    * Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees.
    * `otherwise`: of merged regions and full waves, where waves go, unchanged, that cannot run it; `idle`:
-   * where those go that have nothing to do.
+   * where those go that have nothing to do. `series`: of a full wave that may be done with those of other
+   * workgroups.
    */
-  emit(otherwise?: BlockLabel, idle?: BlockLabel): Local | undefined {
+  emit(otherwise?: BlockLabel, idle?: BlockLabel, series?: Series): Local | undefined {
     const region = this.region;
     const values = this.#values;
-    const { needed, lanes } = this.#planned;
+    const { needed: own, lanes } = this.#planned;
+    const steps = series?.plan.steps;
+    const needed = steps ? region.graph.nodes.filter((node) => own.has(node) || steps.has(node)) : [...own];
     if (region.fences) emitFence(this.state.f);
-    const before = [...needed].filter(({ phase }) => phase === 'before');
+    const before = needed.filter(({ phase }) => phase === 'before');
     values.expect(before);
     const first = otherwise ? nodesBehind([region.exec!]) : new Set<Node>();
     for (const node of before) if (first.has(node)) values.emit(node);
@@ -76,7 +87,7 @@ export class RegionLowering {
     if (lanes.lanes.length + lanes.ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
       const loop = new ChunkLoop(this.state, region, lanes, (node) => values.local(node));
-      if (otherwise) loop.emitWhole(otherwise, idle);
+      if (otherwise) loop.emitWhole(otherwise, idle, series);
       else loop.emit();
       for (const [node, local] of loop.ballots) values.hold(node, local);
     }

@@ -11,6 +11,7 @@ import {
   eqz,
   gtU,
   gtU64,
+  loadFrom,
   ltU,
   mul,
   ne,
@@ -22,20 +23,24 @@ import {
   sub,
   sum,
   type Term,
+  xor,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { MAX_LDS_BYTES } from '../../machine/layout.ts';
+import { MAX_LDS_BYTES, WAVE_SERIES_ROWS } from '../../machine/layout.ts';
 import type { AccessGroup } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
+import { withoutOffset } from './address-parts.ts';
 import { allocationAt } from './allocation-at.ts';
 import { isFollowing } from './following-lanes.ts';
 import { Guards } from './guards.ts';
 import type { LaneRows, LaneSteps } from './lane-steps.ts';
 import type { EmittedValues, LinearEnvironment } from './linear-access.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
-import type { IndexedAddress } from './node.ts';
+import { isSummandFar } from './linear-terms.ts';
+import type { IndexedAddress, Node } from './node.ts';
 import type { LaneGuard } from './region.ts';
+import type { Series } from './series.ts';
 
 /** Chunks of a row. */
 export const ROW_CHUNKS = 4;
@@ -51,9 +56,30 @@ interface Extent {
   readonly row: Local;
   /** Where the second and the third row are, in bytes from the first one; the fourth is both behind it. */
   readonly pitches: readonly Local[];
+  readonly series: SeriesExtent | undefined;
+}
+
+/** The same of the first wave of a series. */
+interface SeriesExtent {
+  /** Bytes from one workgroup to the next, and where the last one ends. */
+  readonly growth: Local;
+  readonly end: Local;
+  /** Where the first row is in the workgroup at hand, and how lanes and rows follow. */
+  readonly row: Local;
+  readonly stride: Local;
+  readonly pitches: readonly Local[];
+}
+
+/** What a wave is looked at for besides its accesses. */
+interface WholeWaveOptions {
+  /** Comparisons, of whose operands `LinearAccesses` knows. */
+  readonly guards: readonly LaneGuard[];
+  readonly series: Series | undefined;
 }
 
 const isLds = ({ space }: AccessGroup): boolean => space === 'lds';
+
+const sizeBytesOf = ({ leaf }: Node): number => (leaf.kind === 'load' ? leaf.sizeBytes : 0);
 
 const anyBit = ([first, ...others]: readonly [Local, ...Local[]]): Term => others.reduce<Term>(or, first);
 
@@ -74,30 +100,37 @@ export class WholeWaveAccesses {
   readonly #linear: LinearAccesses;
   readonly #rows: LaneRows;
   readonly #guards: readonly LaneGuard[];
+  readonly #series: Series | undefined;
   readonly #extents: ReadonlyMap<AccessGroup, Extent>;
 
-  /** `linear`: makes the accesses of a chunk. `guards`: comparisons, of whose operands it knows. */
+  /** `linear`: makes the accesses of a chunk. */
   constructor(
     environment: LinearEnvironment,
     linear: LinearAccesses,
     groups: Iterable<AccessGroup>,
-    guards: readonly LaneGuard[],
+    { guards, series }: WholeWaveOptions,
   ) {
     this.#environment = environment;
     this.#guards = guards;
+    this.#series = series;
     this.#linear = linear;
     const { f, spaces } = environment.state;
     const isEntry = guards.length > 0;
     this.#rows = { chunks: ROW_CHUNKS, count: spaces.waveSize / ROW_LANES, isEntry };
     const local = (): Local => f.local('i32');
     const pitches = (): Local[] => (this.#rows.count > 2 ? [local(), local()] : [local()]);
-    this.#extents = new Map(
-      [...new Set(groups)].map((group) => [group, { start: local(), end: local(), row: local(), pitches: pitches() }]),
-    );
+    const extent = (): Extent => ({
+      ...{ start: local(), end: local(), row: local(), pitches: pitches() },
+      series: series && { growth: local(), end: local(), row: local(), stride: local(), pitches: pitches() },
+    });
+    this.#extents = new Map([...new Set(groups)].map((group) => [group, extent()]));
   }
 
   release(): void {
-    const locals = [...this.#extents.values()].flatMap(({ start, end, row, pitches }) => [start, end, row, ...pitches]);
+    const locals = [...this.#extents.values()].flatMap(({ start, end, row, pitches, series }) => [
+      ...[start, end, row, ...pitches],
+      ...(series ? [series.growth, series.end, series.row, series.stride, ...series.pitches] : []),
+    ]);
     this.#environment.state.f.free(...locals);
   }
 
@@ -109,10 +142,13 @@ export class WholeWaveAccesses {
     const { state, scalar } = this.#environment;
     const { f, spaces } = state;
     const steps = this.#linear.terms.look(spaces.waveSize / 4, at, no, this.#rows);
-    new Guards(f, scalar, steps, ROW_LANES, no).emit(this.#guards, idle);
+    const series = this.#series;
+    new Guards(f, scalar, { steps, lanesOfRow: ROW_LANES, series }, no).emit(this.#guards, idle);
     for (const [group, extent] of this.#extents) this.#open(group, extent, steps, no);
+    if (series) this.#refuseFarSummands(series, steps, no);
     steps.release();
     this.#refuseMeeting(no);
+    if (series) this.#refuseStoresToLoads(series, no);
   }
 
   /** Goes to the first lane of the next row. */
@@ -126,11 +162,62 @@ export class WholeWaveAccesses {
     }
   }
 
-  #open(group: AccessGroup, { start, end, row, pitches }: Extent, steps: LaneSteps, no: BlockLabel): void {
+  /**
+   * Keeps where the rows are of each wave that was looked at. All must be in rows alike: then it is known of
+   * the others by that. `begin`: what begins the first wave.
+   */
+  emitLooked(series: Series, begin: () => void): void {
+    const { f, wave } = this.#environment.state;
+    const all = [...this.#extents].map(([group, { row, pitches, series }]) => ({
+      ...{ row, first: series!.row },
+      alike: [
+        [this.#linear.of(group).stride!, series!.stride],
+        ...pitches.map((pitch, i) => [pitch, series!.pitches[i]!]),
+      ],
+    }));
+    const keep = (): void => {
+      for (const [i, { row, first }] of all.entries()) {
+        f.get(wave);
+        push(f, sub(row, first));
+        f.store('i32.store', WAVE_SERIES_ROWS + 4 * i);
+      }
+    };
+    const onFirst = (): void => {
+      for (const { row, first, alike } of all) {
+        assign(f, first, row);
+        for (const [own, known] of alike) assign(f, known!, own!);
+      }
+      keep();
+    };
+    const onOther = (): void => {
+      const differences = all.flatMap(({ alike }) => alike.map(([own, known]) => xor(own!, known!)));
+      push(f, differences.reduce(or));
+      f.if(undefined, () => assign(f, series.count, 0));
+      keep();
+    };
+    series.emitLooked(onFirst, onOther, begin);
+  }
+
+  /** Goes to the first row of a wave in the workgroup at hand. */
+  beginWave(): void {
+    const { f, wave } = this.#environment.state;
+    for (const [i, { row, series }] of [...this.#extents.values()].entries())
+      assign(f, row, sum(series!.row, loadFrom('i32.load', wave, WAVE_SERIES_ROWS + 4 * i)));
+  }
+
+  /** Goes to the next workgroup. */
+  beginWorkgroup(): void {
+    const { f } = this.#environment.state;
+    for (const { series } of this.#extents.values()) assign(f, series!.row, sum(series!.row, series!.growth));
+  }
+
+  #open(group: AccessGroup, extent: Extent, steps: LaneSteps, no: BlockLabel): void {
+    const { start, end, row, pitches, series } = extent;
     const { f } = this.#environment.state;
     const { stride } = this.#linear.of(group);
     const { indexed } = group.parts;
     const { min, max, writes, unitBytes } = group;
+    if (series) this.#openSeries(this.#series!, group, series, steps, no);
     if (indexed) this.#openIndexed(group, indexed, { row, stride: stride!, pitches }, steps, no);
     else {
       const { first, step, pitches: own } = steps.of(group.parts.low);
@@ -144,13 +231,14 @@ export class WholeWaveAccesses {
       push(f, eqz(isFollowing(stride!, unitBytes, group)));
       f.brIf(no);
     }
-    this.#refuseMisaligned(group, row, anyBit([stride!, ...pitches]), no);
+    this.#refuseMisaligned(group, row, anyBit([stride!, ...pitches, ...(series ? [series.growth] : [])]), no);
     const inRow = mul(stride!, ROW_LANES - 1);
     const reach = sum(inRow, ...pitches);
     if (isLds(group)) this.#openLds(group, row, reach, no);
     assign(f, start, sum(row, min));
     assign(f, end, sum(start, reach, max - min));
-    if (!isLds(group)) this.#openGlobal(group, start, end, no);
+    if (series) assign(f, series.end, sum(end, mul(series.growth, this.#series!.count)));
+    if (!isLds(group)) this.#openGlobal(group, start, series?.end ?? end, no);
     // What is stored is each lane's own.
     if (writes) {
       const [second, third] = pitches as [Local, Local?];
@@ -160,6 +248,73 @@ export class WholeWaveAccesses {
       f.brIf(no);
     }
     this.#linear.setVector(group);
+  }
+
+  /** Emits how far a group's accesses go on from one workgroup to the next. */
+  #openSeries(
+    { plan, count }: Series,
+    group: AccessGroup,
+    { growth }: SeriesExtent,
+    steps: LaneSteps,
+    no: BlockLabel,
+  ): void {
+    const { state, scalar } = this.#environment;
+    const { f } = state;
+    const { indexed, low } = group.parts;
+    const step = plan.growthOf(indexed?.index ?? low);
+    if (!step) {
+      assign(f, growth, 0);
+      return;
+    }
+    const shift = indexed?.shift ?? 0;
+    const first = indexed && steps.of(indexed.index).first;
+    assign(f, growth, shl(scalar(step), shift));
+    f.get(count);
+    f.if(undefined, () => {
+      push(f, gtU(scalar(step), 2 ** (MAX_DISTANCE_LOG2 - shift) - 1));
+      f.brIf(no);
+      if (!first) return;
+      const last = f.local('i32');
+      assign(f, last, sum(first, mul(scalar(step), count)));
+      push(f, isIndexFar(last, indexed!.isSigned));
+      f.brIf(no);
+      f.free(last);
+    });
+  }
+
+  /** Summands must not wrap in the last workgroup either. */
+  #refuseFarSummands({ plan, count }: Series, steps: LaneSteps, no: BlockLabel): void {
+    const { state, scalar } = this.#environment;
+    const { f } = state;
+    const summands = [...this.#extents.keys()].flatMap(({ parts }) => parts.indexed?.summands ?? []);
+    for (const summand of new Set(summands)) {
+      const step = plan.growthOf(summand);
+      if (!step) continue;
+      push(f, and(ne(count, 0), isSummandFar(steps.of(summand).first, scalar(step), count)));
+      f.brIf(no);
+    }
+  }
+
+  /** What the wave loads once must not be stored to by any of the workgroups. */
+  #refuseStoresToLoads({ plan, count }: Series, no: BlockLabel): void {
+    const { state, scalar } = this.#environment;
+    const { f } = state;
+    const stores = [...this.#extents].flatMap(([{ writes }, extent]) => (writes ? [extent] : []));
+    const places = plan.loads.map((load) => ({ load, ...withoutOffset(load.args[0]!) }));
+    f.get(count);
+    f.if(undefined, () => {
+      const first = f.local('i32');
+      for (const [base, loads] of Map.groupBy(places, ({ base }) => base)) {
+        const min = Math.min(...loads.map(({ offset }) => offset));
+        const end = Math.max(...loads.map(({ load, offset }) => offset + sizeBytesOf(load)));
+        assign(f, first, sum(operation('i32.wrap_i64', scalar(base)), min));
+        for (const { start, series } of stores) {
+          push(f, and(ltU(first, series!.end), ltU(start, sum(first, end - min))));
+          f.brIf(no);
+        }
+      }
+      f.free(first);
+    });
   }
 
   /** Whether one of some steps, in units of 2^shift bytes, is too far, or goes down. */
