@@ -40,6 +40,23 @@ const add = (place = PLACE, value = 'v_add_u32 v6, 0x12345, v6'): string => `
 const store = (value: string, place = PLACE): string => `${place}\n${value}\nglobal_store_dword v4, v6, s[0:1]`;
 const below = (limit: number): string => `v_cmp_gt_i32 vcc, ${limit}, v3`;
 
+/** Loads from the code, where nobody stores: `index` makes v7, bytes from s[20:21], of what memory holds. */
+const found = (index: string, load = 'global_load_dword v6, v7, s[20:21]', from = 0, to = 4092): string => `
+  s_getpc_b64 s[20:21]
+  ${below(1000)}
+  ${where(`
+    ${PLACE}
+    global_load_dword v7, v4, s[0:1] offset:${from}
+    s_waitcnt vmcnt(0)
+    ${index}
+    ${load}
+    s_waitcnt vmcnt(0)
+    v_add_u32 v6, v6, v3
+    global_store_dword v4, v6, s[0:1] offset:${to}`)}`;
+const FEW = 'v_and_b32 v7, 60, v7';
+/** The number of the dword that was loaded, from 512 on 1, else and for NaNs 0. */
+const HALF = `s_mov_b32 s10, 0x0e8b2f51\n v_mul_lo_u32 v7, s10, v7\n v_min_u32 v7, 0x800, v7\n v_bfe_u32 v7, v7, 9, 1`;
+
 const PROGRAMS: Readonly<Record<string, string>> = {
   'all places': `v_cmp_le_i32 vcc, 0, v3\n${where(add())}`,
   ...Object.fromEntries(
@@ -134,7 +151,57 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     global_store_dword v4, v31, s[0:1]`)}`,
 };
 
+const FOUND: Readonly<Record<string, string>> = {
+  'found loads': found(FEW),
+  'found loads of bytes': found(FEW, 'global_load_ubyte v6, v7, s[20:21]'),
+  'found loads of pairs': found(
+    FEW,
+    `global_load_dwordx2 v[6:7], v7, s[20:21]
+    s_waitcnt vmcnt(0)
+    v_xor_b32 v6, v6, v7`,
+  ),
+  'found loads from two places': found(
+    FEW,
+    `v_add_u32 v8, 4, v7
+    v_xor_b32 v8, 8, v8
+    global_load_dword v6, v7, s[20:21]
+    global_load_dword v9, v8, s[20:21] offset:8
+    s_waitcnt vmcnt(0)
+    v_xor_b32 v6, v6, v9`,
+  ),
+  'found loads before the place': found(
+    `${FEW}
+    v_ashrrev_i32 v7, 2, v7
+    v_sub_u32 v12, 3, v7
+    v_ashrrev_i32 v13, 31, v12
+    v_lshlrev_b64 v[8:9], 2, v[12:13]
+    v_mov_b32 v10, s21
+    v_add_co_u32 v8, vcc, s20, v8
+    v_addc_co_u32 v9, vcc, v10, v9, vcc`,
+    'global_load_dword v6, v[8:9], off offset:48',
+  ),
+  'found loads by the number of the workgroup, too': found(
+    `${FEW}\n s_and_b32 s10, s2, 3\n v_lshl_add_u32 v7, s10, 2, v7`,
+  ),
+  'indices that other workgroups have stored': found(FEW, undefined, 0, 1024),
+  'indices that other workgroups will store': found(FEW, undefined, 1024, 0),
+  'values that the wave has stored': found(FEW, 'global_load_dword v6, v7, s[0:1]', 4092, 0),
+  'found loads by found indices': found(
+    FEW,
+    `global_load_dword v8, v7, s[20:21]
+    s_waitcnt vmcnt(0)
+    v_and_b32 v8, 60, v8
+    global_load_dword v6, v8, s[20:21]`,
+  ),
+};
+
 const FAULTS: Readonly<Record<string, string>> = {
+  'found loads that are far': found('v_and_b32 v7, 0xffc, v7'),
+  'found loads that are far in some workgroups': found(`${HALF}\n v_lshlrev_b32 v7, 14, v7`),
+  'found loads before memory': found(`${HALF}\n v_lshlrev_b32 v7, 30, v7`),
+  'found loads that are far by the number of the workgroup': found(
+    `${FEW}\n v_and_b32 v8, 0x200, v3\n v_lshl_add_u32 v7, v8, 4, v7`,
+  ),
   'a workgroup beyond the end': `v_cmp_le_i32 vcc, 0, v3\n${where(add('v_lshlrev_b32 v4, 4, v3'))}`,
   'a workgroup before the beginning': `
     v_cmp_le_i32 vcc, 0, v3\n${where(add('v_sub_u32 v4, 0x280, v3\n v_lshlrev_b32 v4, 2, v4'))}`,
@@ -148,6 +215,7 @@ const withShortMasks = (program: string): string =>
 
 for (const [programs, mayFault] of [
   [PROGRAMS, false],
+  [FOUND, false],
   [FAULTS, true],
 ] as const) {
   for (const [name, program] of Object.entries(programs)) {

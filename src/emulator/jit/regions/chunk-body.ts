@@ -48,6 +48,8 @@ export interface FastEnvironment {
   readonly ranges: PermittedRanges;
   /** Accesses that are looked at before the chunk. */
   readonly linear: LinearAccesses | undefined;
+  /** Loads anywhere that are known to be permitted. */
+  readonly found?: ReadonlySet<AccessGroup>;
 }
 
 /** What a body computes. */
@@ -58,6 +60,8 @@ export interface BodyValues extends UsualFacts {
   readonly rows: ReadonlyMap<number, Node>;
   /** Masks that the loop collects, and their conditions. */
   readonly ballots: ReadonlyMap<Local, Node>;
+  /** Values that are there when a chunk ends. */
+  readonly kept?: readonly Node[];
 }
 
 interface Body {
@@ -111,8 +115,8 @@ export class ChunkBody {
   constructor(environment: ChunkEnvironment, values: BodyValues, fast?: FastEnvironment) {
     this.#environment = environment;
     this.#values = values;
-    const { rows, ballots, lanes, rare, numbers } = values;
-    this.#kept = new Set([...rows.values(), ...ballots.values()]);
+    const { rows, ballots, lanes, rare, numbers, kept = [] } = values;
+    this.#kept = new Set([...rows.values(), ...ballots.values(), ...kept]);
     this.#fast = fast;
     this.#covered = new Set(numbers);
     const needed = new Set([...this.#kept, ...rare]);
@@ -144,7 +148,8 @@ export class ChunkBody {
 
   #uses(node: Node): readonly Node[] {
     const group = this.#fast?.groups.get(node);
-    return group && this.#fast?.linear?.has(group) ? node.args.slice(1) : usedBy(node, this.#fast !== undefined);
+    if (group && this.#fast?.linear?.has(group)) return node.args.slice(1);
+    return group && this.#fast?.found?.has(group) ? [group.parts.low] : usedBy(node, this.#fast !== undefined);
   }
 
   /** Whether a fast body may give up. */
@@ -196,8 +201,15 @@ export class ChunkBody {
 
   /**
    * The fast way. Where lanes may be off, `mask` says which are on, and `nibble` where there are accesses.
+   * `use`: emits what is done with kept values.
    */
-  emitFast(place: ChunkPlace, slow: BlockLabel | undefined, mask?: Local, nibble?: Local): void {
+  emitFast(
+    place: ChunkPlace,
+    slow: BlockLabel | undefined,
+    mask?: Local,
+    nibble?: Local,
+    use?: (argument: (node: Node) => LaneArgument) => void,
+  ): void {
     const { f, context } = this.#environment.state;
     if (nibble && this.hasAccesses) {
       this.#spread = laneSpread(f, nibble);
@@ -262,6 +274,10 @@ export class ChunkBody {
     }
     giveUp();
     f.free(sums.f32x4, sums.f64x2);
+    if (use) {
+      for (const node of this.#kept) this.#load(node);
+      use((node) => this.#argument(node));
+    }
     this.#commit({ place, e: { f, context }, mask, nibble, slow });
     this.#memory!.close();
     if (this.#spread) f.free(this.#spread);

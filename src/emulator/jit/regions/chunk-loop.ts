@@ -13,6 +13,7 @@ import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from 
 import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
 import { ChunkWays, isLong, isShort, type SlowBody } from './chunk-ways.ts';
+import { FoundLoads, indexValues } from './found-loads.ts';
 import { operandsOf } from './guards.ts';
 import { Hoisted } from './hoisted.ts';
 import type { ApartLanes } from './lanes-part.ts';
@@ -169,19 +170,25 @@ export class ChunkLoop {
     contents.emit();
     const accessed = { state: this.#state, hoisted, scalar: this.#scalar };
     const { guards } = this.#region;
-    const linear = new LinearAccesses(accessed, new Set(groups.values()), guards.flatMap(operandsOf));
-    const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear };
+    const [ahead, found] = [new Set<AccessGroup>(), new Set<AccessGroup>()];
+    for (const group of groups.values()) (isAheadOfChunk(group) ? ahead : found).add(group);
+    const linear = new LinearAccesses(accessed, ahead, guards.flatMap(operandsOf));
+    const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear, found };
     // Where a chunk gives up, it has stored nothing.
     const isStore = ({ leaf }: Node): boolean => leaf.kind === 'store';
     const lanes = [...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)];
     const body = new ChunkBody(environment, { ...usually, lanes }, fastly);
     const slow = this.#slowBody(environment, all, true);
-    const wave = new WholeWaveAccesses(accessed, linear, groups.values(), { guards, series });
+    const wave = new WholeWaveAccesses(accessed, linear, ahead, { guards, series });
     this.#at.goToFirst();
     wave.emit(this.#valuesAhead(body, linear), otherwise, idle);
+    const finding = new ChunkBody(environment, indexValues(found), fastly);
+    const loads = found.size > 0 ? new FoundLoads(accessed, found, groups, finding, wave) : undefined;
+    loads?.emit(this.#at, series, otherwise);
     const emitWave = (): void => this.#emitRowsOf(wave, body, slow);
     if (series) this.#emitSeries(series, wave, contents, emitWave);
     else emitWave();
+    loads?.release();
     wave.release();
     linear.release();
     contents.release();

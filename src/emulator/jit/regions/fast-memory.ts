@@ -59,6 +59,8 @@ export interface FastMemoryEnvironment {
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   /** Accesses that were looked at before the chunk. */
   readonly linear: LinearAccesses | undefined;
+  /** Loads anywhere that are known to be permitted. */
+  readonly found?: ReadonlySet<AccessGroup>;
   /** Of accesses that lanes make one by one. */
   readonly ranges?: PermittedRanges | undefined;
   /** Lanes and, for a uniform value, its scalar. */
@@ -221,7 +223,7 @@ export class FastMemory {
    * that make it, where these are not all.
    */
   open(node: Node, place: ChunkPlace, slow: BlockLabel, active?: Local): void {
-    const { address, groups, linear, ranges, state } = this.environment;
+    const { address, found, groups, linear, ranges, state } = this.environment;
     const { f } = state;
     const { predicate } = laneAccessOf(node)!;
     if (predicate) {
@@ -237,15 +239,17 @@ export class FastMemory {
     const group = groups.get(node)!;
     if (linear?.has(group) || this.#opened.has(group)) return;
     const low = (): Local => address(group.parts.low).lanes[0]!;
-    const opened: Opened = isUniform(group)
-      ? openUniform(this.environment, this.#checks, group, slow)
-      : group.space === 'private'
-        ? this.#openPrivate(group, low(), place, slow)
-        : group.space === 'lds'
-          ? this.#openLds(group, low(), slow)
-          : (active || place.packed) && ranges?.has(group)
-            ? this.#openInRange(group, active, slow)
-            : this.#openGlobal(group, low(), slow);
+    const opened: Opened = found?.has(group)
+      ? this.#openFound(low())
+      : isUniform(group)
+        ? openUniform(this.environment, this.#checks, group, slow)
+        : group.space === 'private'
+          ? this.#openPrivate(group, low(), place, slow)
+          : group.space === 'lds'
+            ? this.#openLds(group, low(), slow)
+            : (active || place.packed) && ranges?.has(group)
+              ? this.#openInRange(group, active, slow)
+              : this.#openGlobal(group, low(), slow);
     this.#opened.set(group, opened);
   }
 
@@ -315,6 +319,12 @@ export class FastMemory {
     this.#checks.refuseGather({ group, low, lanes, floor: floor && address(floor), slow });
     ranges!.learn(group, lanes[0]!);
     state.f.free(...lanes);
+  }
+
+  #openFound(low: Local): Opened {
+    const lanes = [0, 1, 2, 3].map(() => this.environment.state.f.local('i32'));
+    this.#setLanes(lanes, low);
+    return { lanes };
   }
 
   /** All lanes at the same offset: a part of a row. */

@@ -4,8 +4,9 @@
  * regions themselves are there for all other waves.
  */
 import type { Decoded } from '../function/decoded.ts';
-import { groupAccesses, isAccess, isAheadOfChunk, isLeftOut, laneAccessOf } from './access-group.ts';
+import { type AccessGroup, groupAccesses, isAccess, isAheadOfChunk, isLeftOut, laneAccessOf } from './access-group.ts';
 import type { RegionLanes } from './chunk-loop.ts';
+import { isFoundLoad } from './found-loads.ts';
 import type { GraphOptions } from './graph-builder.ts';
 import type { Node } from './node.ts';
 import type { Region } from './region.ts';
@@ -64,10 +65,11 @@ export function mayBeWhole({ usualLanes }: RegionLanes, isFull: boolean): boolea
     const access = laneAccessOf(node);
     return access !== undefined && access.space !== 'private' && access.predicate === undefined && !isLeftOut(node);
   };
-  const groups = new Set(groupAccesses(usualLanes).values());
+  const groups = groupAccesses(usualLanes);
+  const isLookedAt = (group: AccessGroup): boolean => isAheadOfChunk(group) || (isFull && isFoundLoad(group, groups));
   return (
     (isFull ? sizeBesideAddresses(usualLanes) : usualLanes.length) <= MAX_WHOLE_SIZE &&
     usualLanes.every((node) => !isAccess(node) || isFit(node)) &&
-    [...groups].every(isAheadOfChunk)
+    [...groups.values()].every(isLookedAt)
   );
 }

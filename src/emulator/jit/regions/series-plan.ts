@@ -1,9 +1,10 @@
 /** What is known of the workgroups behind the one at hand, before any code is made: see series.ts. */
 import { SERIES_ROW_COUNT } from '../../machine/layout.ts';
-import { type AccessGroup, groupAccesses } from './access-group.ts';
+import { type AccessGroup, groupAccesses, isAccess, isAheadOfChunk } from './access-group.ts';
 import type { RegionLanes } from './chunk-loop.ts';
+import { valuesOfIndex } from './found-loads.ts';
 import { operandsOf } from './guards.ts';
-import { lanesBehind, type Node } from './node.ts';
+import { type IndexedAddress, lanesBehind, type Node } from './node.ts';
 import type { Region } from './region.ts';
 import { Growths, SeriesPlan, staysSame } from './series.ts';
 
@@ -14,8 +15,10 @@ export function seriesPlanOf(
   { usualLanes }: RegionLanes,
 ): SeriesPlan | undefined {
   const { graph, guards } = region;
-  const groups = [...new Set(groupAccesses(usualLanes).values())];
-  if (groups.length > SERIES_ROW_COUNT || !groups.every(({ space }) => space === 'global')) return undefined;
+  const all = [...new Set(groupAccesses(usualLanes).values())];
+  const groups = all.filter(isAheadOfChunk);
+  const found = all.filter((group) => !isAheadOfChunk(group));
+  if (groups.length > SERIES_ROW_COUNT || !all.every(({ space }) => space === 'global')) return undefined;
   const uniform = needed.filter(({ phase }) => phase === 'before');
   if (!uniform.every(isSameInWaves)) return undefined;
   const places = uniform.flatMap(({ leaf, type }) => (leaf.kind === 'scalar' && type === 'i32' ? [leaf.offset] : []));
@@ -33,6 +36,7 @@ export function seriesPlanOf(
       guards.every(({ condition }) => condition.lane || stays(condition)) &&
       grown.every(grows) &&
       lanesBehind(grown).every(grows) &&
+      found.every(({ parts: { indexed } }) => isSame(indexed!, stays)) &&
       groups.every(({ parts, writes }) => {
         const { indexed, low, high } = parts;
         const bases = indexed ? [indexed.baseLow, indexed.baseHigh] : [high!];
@@ -46,6 +50,13 @@ export function seriesPlanOf(
 /** The values whose growth tells how the addresses of a group grow. */
 const sumsOf = ({ parts: { indexed, low } }: AccessGroup): readonly Node[] =>
   indexed ? [indexed.index, ...indexed.summands] : [low];
+
+/** Whether indices and what they belong to are the same in all workgroups, but for what lanes load. */
+function isSame({ index, baseLow, baseHigh }: IndexedAddress, stays: (node: Node) => boolean): boolean {
+  const values = valuesOfIndex(index).filter((node) => !isAccess(node));
+  const uniform = values.flatMap(({ args }) => args.filter(({ lane }) => !lane));
+  return [baseLow, baseHigh, ...uniform].every(stays);
+}
 
 /** Whether a value of the wave is the same in all of its workgroup, where loads find the same. */
 const isSameInWaves = ({ leaf }: Node): boolean =>

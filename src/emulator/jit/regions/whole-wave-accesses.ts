@@ -152,14 +152,53 @@ export class WholeWaveAccesses {
   }
 
   /** Goes to the first lane of the next row. */
-  beginRow(): void {
+  beginRow(groups: Iterable<AccessGroup> = this.#extents.keys()): void {
     const { f } = this.#environment.state;
-    for (const [group, { row, pitches }] of this.#extents) {
+    for (const group of groups) {
+      const { row, pitches } = this.#extents.get(group)!;
       const [pitch, third] = pitches as [Local, Local?];
       assign(f, this.#linear.of(group).address, row);
       assign(f, row, sum(row, pitch));
       if (third !== undefined) assign(f, pitch, sub(third, pitch));
     }
+  }
+
+  /** Emits where the rows of some groups are, for `restoreRows`. */
+  keepRows(groups: readonly AccessGroup[]): ReadonlyMap<AccessGroup, Local> {
+    const { f } = this.#environment.state;
+    return new Map(
+      groups.map((group) => {
+        const kept = f.local('i32');
+        assign(f, kept, this.#extents.get(group)!.row);
+        return [group, kept];
+      }),
+    );
+  }
+
+  restoreRows(kept: ReadonlyMap<AccessGroup, Local>): void {
+    const { f } = this.#environment.state;
+    for (const [group, row] of kept) assign(f, this.#extents.get(group)!.row, row);
+    f.free(...kept.values());
+  }
+
+  /** Behind all rows of a wave, goes to the first one that it has in the next workgroup. */
+  goOn(groups: readonly AccessGroup[]): void {
+    const { f } = this.#environment.state;
+    for (const group of groups) {
+      const { row, pitches, series } = this.#extents.get(group)!;
+      // There it is two pitches from the first row.
+      assign(f, row, sum(row, sub(series!.growth, shl(pitches.at(-1)!, 1))));
+    }
+  }
+
+  /** What a group touches, in all workgroups of the series. */
+  rangeOf(group: AccessGroup): { readonly start: Local; readonly end: Local } {
+    const { start, end, series } = this.#extents.get(group)!;
+    return { start, end: series?.end ?? end };
+  }
+
+  get stores(): readonly { readonly start: Local; readonly end: Local }[] {
+    return [...this.#extents.keys()].flatMap((group) => (group.writes ? [this.rangeOf(group)] : []));
   }
 
   /**
@@ -299,7 +338,6 @@ export class WholeWaveAccesses {
   #refuseStoresToLoads({ plan, count }: Series, no: BlockLabel): void {
     const { state, scalar } = this.#environment;
     const { f } = state;
-    const stores = [...this.#extents].flatMap(([{ writes }, extent]) => (writes ? [extent] : []));
     const places = plan.loads.map((load) => ({ load, ...withoutOffset(load.args[0]!) }));
     f.get(count);
     f.if(undefined, () => {
@@ -308,8 +346,8 @@ export class WholeWaveAccesses {
         const min = Math.min(...loads.map(({ offset }) => offset));
         const end = Math.max(...loads.map(({ load, offset }) => offset + sizeBytesOf(load)));
         assign(f, first, sum(operation('i32.wrap_i64', scalar(base)), min));
-        for (const { start, series } of stores) {
-          push(f, and(ltU(first, series!.end), ltU(start, sum(first, end - min))));
+        for (const store of this.stores) {
+          push(f, and(ltU(first, store.end), ltU(store.start, sum(first, end - min))));
           f.brIf(no);
         }
       }
