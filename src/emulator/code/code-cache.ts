@@ -19,6 +19,7 @@ import {
   JUMP_CACHE_ENTRIES,
   LEADER_AGPRS,
   LEADER_COUNT,
+  LEADER_SERIES,
   LEADER_SGPRS,
   LEADER_VGPRS,
   NO_MODE,
@@ -164,6 +165,7 @@ export class CodeCache {
       view.setUint32(leader + LEADER_VGPRS, VGPR_COUNT, true);
       view.setUint32(leader + LEADER_AGPRS, VGPR_COUNT, true);
       view.setUint32(leader + LEADER_SGPRS, SCALAR_COUNT, true);
+      view.setUint32(leader + LEADER_SERIES, 0, true);
     }
     return leader;
   }

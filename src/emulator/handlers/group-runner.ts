@@ -366,8 +366,11 @@ class GroupRunner {
       this.#start.emit(template);
       this.#setState('ready');
     });
+    this.#push('templates');
+    f.set(template);
+    this.#start.pushMayBeSeries(template);
+    f.if(undefined, () => this.#grantSeries());
     f.free(template);
-    this.#grantSeries();
     this.#advance('nextX', 'countX', () => this.#carry());
   }
 

@@ -1,4 +1,5 @@
 /** What the runner of workgroups sets up of a wave before it runs. */
+import { loadFrom, push } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import {
   GROUP,
@@ -11,6 +12,7 @@ import {
 import {
   FRESH,
   LEADER_AGPRS,
+  LEADER_SERIES,
   LEADER_SGPRS,
   LEADER_VGPRS,
   STATE_OFFSETS,
@@ -51,6 +53,13 @@ export class WaveStarter {
   #push(field: GroupField): void {
     this.#f.get(this.#group);
     this.#f.load('i32.load', GROUP[field]);
+  }
+
+  /** Pushes whether a workgroup whose first wave begins as `template` has it may be done with others. */
+  pushMayBeSeries(template: Local): void {
+    const f = this.#f;
+    if (!this.#hasLeaders) f.i32(0);
+    else push(f, loadFrom('i32.load', loadFrom('i32.load', template, WAVE_RECORD), LEADER_SERIES));
   }
 
   /** Sets the wave up as the template has it that is at `template`, which becomes the place of the next. */

@@ -15,12 +15,15 @@ import { isFresh } from './regions/first-look.ts';
 import { type FullWave, fullWaveFrom, isEnd } from './regions/full-waves.ts';
 import type { Region } from './regions/region.ts';
 import { RegionLowering } from './regions/region-lowering.ts';
+import type { SeriesPlan } from './regions/series.ts';
 import { SeriesWaves } from './series-waves.ts';
 
 interface Entry {
   readonly block: Block;
   readonly full: FullWave;
   readonly lowering: RegionLowering;
+  /** Of a wave that ends with all registers as they were, if it may be in a series. */
+  readonly plan: SeriesPlan | undefined;
 }
 
 /**
@@ -43,6 +46,9 @@ interface Exit extends Pick<Entry, 'block'>, Pick<FullWave, 'last'> {
   readonly way: 'next' | 'target';
 }
 
+/** Whether a region leaves all registers as they were. */
+const isUnchanged = ({ scalars, rows }: Region): boolean => scalars.size === 0 && rows.size === 0;
+
 interface EndedWave {
   /** Whether all registers are as they were. */
   readonly isUnchanged: boolean;
@@ -51,6 +57,8 @@ interface EndedWave {
 }
 
 export class FullWaveEntries {
+  /** Blocks that a series may begin with, once they are emitted. */
+  readonly series: number[] = [];
   readonly #state: FunctionState;
   readonly #entries: readonly Entry[];
 
@@ -67,7 +75,11 @@ export class FullWaveEntries {
       const all = way === 'leave' ? [...instructions, last.instructions.at(-1)!] : instructions;
       const next = way === 'next' || way === 'target' ? last[way] : undefined;
       const lowering = new RegionLowering(state, withoutDead(region, all, next));
-      return lowering.mayBeWhole ? [{ block, full, lowering }] : [];
+      if (!lowering.mayBeWhole) return [];
+      const ends = way === 'leave' && isEnd(last.instructions.at(-1)!) && isUnchanged(lowering.region);
+      const plan = ends ? lowering.seriesPlan : undefined;
+      // What loads are found at is computed twice, which takes more than a start of the wave.
+      return plan || !lowering.hasFoundLoads ? [{ block, full, lowering, plan }] : [];
     });
   }
 
@@ -86,19 +98,20 @@ export class FullWaveEntries {
       });
   }
 
-  #emitEntry({ block, full, lowering }: Entry, ways: Ways, otherwise: BlockLabel): void {
+  #emitEntry({ block, full, lowering, plan }: Entry, ways: Ways, otherwise: BlockLabel): void {
     const { f, wave } = this.#state;
     const { instructions, last, way, idle } = full;
-    const { scalars, rows } = lowering.region;
-    const isUnchanged = scalars.size === 0 && rows.size === 0;
-    const plan = way === 'leave' && isUnchanged && isEnd(last.instructions.at(-1)!) ? lowering.seriesPlan : undefined;
     const fits = new Fits(this.#state, block.instructions[0]!.index);
     fits.emitRefusal(otherwise);
     f.block(undefined, (misfit) => {
       const emit = (idleWave?: BlockLabel): void => {
         const end = (others?: () => void): void =>
-          this.#end(instructions, last.instructions.at(-1)!, ways, { isUnchanged, others });
+          this.#end(instructions, last.instructions.at(-1)!, ways, {
+            isUnchanged: isUnchanged(lowering.region),
+            others,
+          });
         if (plan) {
+          this.series.push(block.index);
           const series = new SeriesWaves(this.#state, plan, block.instructions[0]!.index, instructions.length + 1);
           series.emit(
             (no, idle) => lowering.emit(no, idle, series),

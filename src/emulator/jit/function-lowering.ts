@@ -55,6 +55,8 @@ export interface LoweredFunction {
   readonly regions: readonly (readonly [first: number, last: number])[];
   /** Of each block. */
   readonly liveIn: readonly LiveIn[];
+  /** Blocks that a series may begin with (regions/series.ts). */
+  readonly series: readonly number[];
   /** Loops that run chunk by chunk: numbers of their instructions, those of the header first. */
   readonly loops: readonly (readonly number[])[];
 }
@@ -75,8 +77,8 @@ export function lowerFunction(
   const state = new FunctionState({ context, spaces, literals: new Literals() }, f, own);
   const lowering = new FunctionLowering(state, code, vertical);
   lowering.emit();
-  const { regions, liveIn, loops } = lowering;
-  return { literals: state.literals.items, regions, liveIn, loops };
+  const { regions, liveIn, series, loops } = lowering;
+  return { literals: state.literals.items, regions, liveIn, series, loops };
 }
 
 /** (record, wave, literals, number of the block to begin at) -> next record. */
@@ -127,6 +129,10 @@ class FunctionLowering {
 
   get liveIn(): LiveIn[] {
     return this.#blocks.map((block) => this.#liveness.liveIn(block));
+  }
+
+  get series(): readonly number[] {
+    return this.#fullWaves.series;
   }
 
   get loops(): number[][] {

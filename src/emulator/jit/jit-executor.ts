@@ -21,6 +21,7 @@ import {
   LEADER_BLOCK,
   LEADER_COUNT,
   LEADER_LITERALS,
+  LEADER_SERIES,
   LEADER_SGPRS,
   LEADER_VGPRS,
   RECORD_HANDLER,
@@ -69,6 +70,7 @@ interface Entry {
   readonly block: number;
   readonly literals: number;
   readonly liveIn: LiveIn;
+  readonly mayBeSeries: boolean;
   readonly instructions: readonly Decoded[];
 }
 
@@ -162,11 +164,12 @@ export class JitExecutor implements Executor {
   }
 
   /** Makes a leader call the function that its record is in. */
-  #enter(leader: number, { slot, block, literals, liveIn }: Entry): void {
+  #enter(leader: number, { slot, block, literals, liveIn, mayBeSeries }: Entry): void {
     const { view } = this.#emulator.state;
     view.setUint32(leader + LEADER_VGPRS, liveIn.vgprs, true);
     view.setUint32(leader + LEADER_AGPRS, liveIn.agprs, true);
     view.setUint32(leader + LEADER_SGPRS, liveIn.sgprs, true);
+    view.setUint32(leader + LEADER_SERIES, Number(mayBeSeries), true);
     view.setUint32(leader + LEADER_BLOCK, block, true);
     view.setUint32(leader + LEADER_LITERALS, literals, true);
     view.setUint32(leader + RECORD_HANDLER, slot, true);
@@ -242,7 +245,10 @@ export class JitExecutor implements Executor {
     for (const block of blocks) {
       const { offset } = block.instructions[0]!.step;
       const { index, instructions: own } = block;
-      const entry = { slot, block: index, literals, liveIn: module.liveIn[index]!, instructions: own };
+      const entry = {
+        ...{ slot, block: index, literals, instructions: own },
+        ...{ liveIn: module.liveIn[index]!, mayBeSeries: module.series.includes(index) },
+      };
       compiled.entries.set(offset, entry);
       const leader = cache.leaderOf(cache.recordAt(offset));
       if (leader !== undefined) this.#enter(leader, entry);

@@ -244,6 +244,8 @@ export const LEADER_LITERALS = RECORD_OPERANDS + 8;
 export const LEADER_VGPRS = RECORD_OPERANDS + 12;
 export const LEADER_AGPRS = RECORD_OPERANDS + 16;
 export const LEADER_SGPRS = RECORD_OPERANDS + 20;
+/** Whether workgroups whose waves start here may be done with others (regions/series.ts). */
+export const LEADER_SERIES = RECORD_OPERANDS + 24;
 
 /** Direct-mapped by bits 2.. of the address: pairs of (low 32 bits of the address, record). */
 export const JUMP_CACHE_ENTRIES = 1024;

@@ -10,7 +10,7 @@ import type { AddressSpaces } from '../../lowering/memory-access.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import { isAccess, usedBy } from './access-group.ts';
+import { groupAccesses, isAccess, isAheadOfChunk, usedBy } from './access-group.ts';
 import { ChunkLoop, type RegionLanes } from './chunk-loop.ts';
 import { isOp } from './graph.ts';
 import { mayBeWhole } from './merged-regions.ts';
@@ -50,6 +50,12 @@ export class RegionLowering {
     const { fences, gathered, laneWrites, guards } = this.region;
     const isPlain = !fences && gathered.size === 0 && laneWrites.length === 0;
     return isPlain && mayBeWhole(this.#planned.lanes, guards.length > 0);
+  }
+
+  /** Whether addresses of a region that may be whole are found in memory (found-loads.ts). */
+  get hasFoundLoads(): boolean {
+    const groups = groupAccesses(this.#planned.lanes.usualLanes);
+    return [...groups.values()].some((group) => !isAheadOfChunk(group));
   }
 
   /** What is to be known of workgroups that follow each other, if that can be known. */
