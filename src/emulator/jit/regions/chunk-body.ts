@@ -7,7 +7,6 @@ import {
   gatherRow,
   laneBytesOf,
   laneIdsOf,
-  maskOf,
   pushLaneBits,
   rowOf,
   storeRow,
@@ -18,6 +17,7 @@ import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, isAccess, isLeftOut, loadedDword, usedBy } from './access-group.ts';
+import { ChunkMasks } from './chunk-masks.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { constantOf, keepsNan } from './graph.ts';
@@ -92,6 +92,7 @@ export class ChunkBody {
   readonly #fast: FastEnvironment | undefined;
   readonly #memory: FastMemory | undefined;
   readonly #atomic: FastAtomic | undefined;
+  readonly #masks: ChunkMasks;
   readonly #lastUse = new Map<Node, Node>();
   readonly #kept: Set<Node>;
   /** Nodes that are no NaN, or whose NaN another node's check finds too. */
@@ -115,6 +116,7 @@ export class ChunkBody {
   constructor(environment: ChunkEnvironment, values: BodyValues, fast?: FastEnvironment) {
     this.#environment = environment;
     this.#values = values;
+    this.#masks = new ChunkMasks(environment);
     const { rows, ballots, lanes, rare, numbers, kept = [] } = values;
     this.#kept = new Set([...rows.values(), ...ballots.values(), ...kept]);
     this.#fast = fast;
@@ -187,11 +189,8 @@ export class ChunkBody {
     const outer = this.#lanes;
     const own = new Map<Node, Lanes>();
     this.#lanes = own;
-    for (const node of lanesBehind(nodes))
-      own.set(
-        node,
-        e.f.scoped(() => this.#lanesOf(body, node)),
-      );
+    for (const node of lanesBehind(nodes)) own.set(node, this.#scopedLanesOf(body, node));
+    this.#masks.close();
     this.#lanes = outer;
     return {
       argument: (node) => (node.lane ? { lanes: own.get(node)! } : this.#argument(node)),
@@ -318,7 +317,7 @@ export class ChunkBody {
     if (node.leaf.kind === 'load' && this.#fast && !isLeftOut(node)) {
       for (const dword of this.#dwords.get(node)!) if (dword) this.#unloaded.add(dword);
     } else if (node.leaf.kind !== 'loaded') {
-      const lanes = f.scoped(() => this.#lanesOf(body, node));
+      const lanes = this.#scopedLanesOf(body, node);
       this.#opening.length = 0;
       if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
       else this.#lanes.set(node, lanes);
@@ -361,6 +360,12 @@ export class ChunkBody {
     this.#lanes.delete(node);
   }
 
+  /** Without locals that were taken for them alone; what masks share is held. */
+  #scopedLanesOf(body: Body, node: Node): Lanes {
+    if (node.leaf.kind === 'laneMask') return [this.#masks.of(node.args[0]!, body.place)];
+    return body.e.f.scoped(() => this.#lanesOf(body, node));
+  }
+
   #lanesOf(body: Body, node: Node): Lanes {
     const { e, place } = body;
     const { f } = e;
@@ -381,8 +386,6 @@ export class ChunkBody {
       case 'laneByte':
         state.pushLiteral(leaf.index);
         return [laneBytesOf(f, place)];
-      case 'laneMask':
-        return [maskOf(f, place, this.#environment.scalar(args[0]!))];
       case 'gatherRow':
         return [this.#gather(leaf.offset, this.#argument(args[0]!).lanes[0]!)];
       case 'load':
@@ -450,6 +453,7 @@ export class ChunkBody {
       if (constantOf(condition) !== 0n) this.#accumulate(body, local, this.#argument(condition).lanes[0]!);
     for (const lanes of this.#lanes.values()) this.#environment.state.f.free(...new Set(lanes));
     this.#lanes.clear();
+    this.#masks.close();
   }
 
   #storeRow({ e: { f }, place, mask }: Body, offset: number, node: Node): void {
