@@ -112,6 +112,24 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     s_and_b32 s12, s12, 0x7ff
     v_cmp_gt_i32 vcc, s12, v3\n${where(store('v_mul_u32_u24 v6, 2, v3'))}`,
   'sums that are NaNs in some workgroups': `${below(1000)}\n${where(add(PLACE, 'v_add_f32 v6, v6, v6'))}`,
+  ...Object.fromEntries(
+    Object.entries({
+      'the next place up to one': 'v_add_u32 v7, 1, v3\n v_min_i32 v7, 0x1f4, v7',
+      'the place before from one on': 'v_add_u32 v7, -1, v3\n v_max_i32 v7, 0x12c, v7',
+      'the next place between two': 'v_add_u32 v7, 1, v3\n v_max_i32 v7, 0x12c, v7\n v_min_i32 v7, 0x2f4, v7',
+      'the next place up to one that is far': 'v_add_u32 v7, 1, v3\n v_min_i32 v7, 0x3f4, v7',
+    }).map(([name, place]) => [
+      name,
+      `${below(1000)}\n${where(`
+        ${place}
+        v_lshlrev_b32 v7, 2, v7
+        ${PLACE}
+        global_load_dword v6, v7, s[0:1]
+        s_waitcnt vmcnt(0)
+        v_add_u32 v6, v6, v3
+        global_store_dword v4, v6, s[0:1] offset:4092`)}`,
+    ]),
+  ),
   pairs: `${below(800)}\n${where(`
     v_lshlrev_b32 v4, 3, v3
     global_load_dwordx2 v[6:7], v4, s[0:1]

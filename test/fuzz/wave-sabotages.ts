@@ -150,6 +150,20 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     noticedBy: series,
   },
   {
+    name: 'series: values that come to their most',
+    file: `${regions}/guards.ts`,
+    from: "this.#keepUpTo(series, value, operation('i64.extend_i32_s', this.#scalar(limit)));",
+    to: 'this.#keepUpTo(series, value, 0x7fffffffn);',
+    noticedBy: series,
+  },
+  {
+    name: 'series: values that are at their least',
+    file: `${regions}/guards.ts`,
+    from: "operation('i32.ge_s', low, this.#scalar(limit))",
+    to: "operation('i32.ge_s', low, -0x80000000)",
+    noticedBy: series,
+  },
+  {
     name: 'found loads: indices that are far',
     file: `${regions}/found-loads.ts`,
     from: "push(f, eqz(operation('i32x4.all_true', inside)));",

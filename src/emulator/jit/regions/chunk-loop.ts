@@ -172,7 +172,8 @@ export class ChunkLoop {
     const { guards } = this.#region;
     const [ahead, found] = [new Set<AccessGroup>(), new Set<AccessGroup>()];
     for (const group of groups.values()) (isAheadOfChunk(group) ? ahead : found).add(group);
-    const linear = new LinearAccesses(accessed, ahead, guards.flatMap(operandsOf));
+    const others = [...guards.flatMap(operandsOf), ...(series?.plan.clamps ?? []).map(({ value }) => value)];
+    const linear = new LinearAccesses(accessed, ahead, others);
     const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear, found };
     // Where a chunk gives up, it has stored nothing.
     const isStore = ({ leaf }: Node): boolean => leaf.kind === 'store';

@@ -1,6 +1,6 @@
 /**
- * Masks of a chunk's lanes from masks of the wave: each lane looks at its own bit. Which bit that is, is found
- * once for all masks of a chunk.
+ * Masks of a chunk's lanes from masks of the wave: each lane looks at its own bit. Which bit that is, is
+ * found once for all masks of a chunk.
  */
 import { assign, loadFrom, operation, type Push, push, shl, shrU, sum, type Term } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
@@ -56,7 +56,7 @@ export class ChunkMasks {
     this.#isSecond = undefined;
   }
 
-  /** In each lane the dword of the mask with the lane's bit; undefined where it is faster to ask for the bits. */
+  /** In each lane the dword of the mask with its bit; undefined where it is faster to take the bits out. */
   #dwordOf(mask: Node, place: ChunkPlace): Push | undefined {
     const { wave, spaces } = this.#state;
     const offset = offsetOf(mask, this.#region);
@@ -113,7 +113,7 @@ export class ChunkMasks {
 
 const loaded = (address: Term, offset: number): Push => loadFrom('v128.load32_splat', address, offset);
 
-/** Where a mask is in the wave state, as long as chunks run, if it is what was there when the region began. */
+/** Where a mask is in the wave state while chunks run, if it is what was there when the region began. */
 function offsetOf(mask: Node, region: Region): number | undefined {
   const { leaf, args } = mask;
   if (isOp(mask, 'i64.zext32')) return offsetOf(args[0]!, region);

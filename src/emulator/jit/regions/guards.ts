@@ -22,7 +22,7 @@ import { constantOf, isOp } from './graph.ts';
 import type { LaneSteps } from './lane-steps.ts';
 import type { Node } from './node.ts';
 import type { LaneGuard } from './region.ts';
-import type { Series } from './series.ts';
+import type { Clamp, Series } from './series.ts';
 
 /** A guard, before it is known what it is for. */
 type Comparison = Omit<LaneGuard, 'idles'>;
@@ -117,7 +117,10 @@ export class Guards {
    */
   emit(guards: readonly LaneGuard[], idle: BlockLabel | undefined): void {
     const f = this.#f;
-    if (this.#series) for (const guard of guards) this.#shorten(this.#series, guard);
+    if (this.#series) {
+      for (const guard of guards) this.#shorten(this.#series, guard);
+      for (const clamp of this.#series.plan.clamps) this.#keepWithin(this.#series, clamp);
+    }
     for (const { condition, expected, idles } of guards) {
       if (!idle || !idles) continue;
       push(f, eqz(this.#mayBeOtherwise({ condition, expected: !expected })));
@@ -175,6 +178,14 @@ export class Guards {
     if (limit.lane || series.plan.growthOf(limit)) return;
     const scalar = operation('i64.extend_i32_s', this.#scalar(limit));
     this.#keepUpTo(series, moving, expected ? add64(scalar, -1n) : scalar);
+  }
+
+  /** Lets the series end before a value comes to its limit; there is none where the wave is at it. */
+  #keepWithin(series: Series, { value, limit, isMost }: Clamp): void {
+    const f = this.#f;
+    const { low } = this.#boundsOf(value);
+    if (isMost) this.#keepUpTo(series, value, operation('i64.extend_i32_s', this.#scalar(limit)));
+    else assign(f, series.count, select(series.count, 0, operation('i32.ge_s', low, this.#scalar(limit))));
   }
 
   /** `most`: what a value may be in any lane, 64 bits. */

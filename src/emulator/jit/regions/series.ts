@@ -11,8 +11,18 @@ import { type Node, nodesBehind } from './node.ts';
 /** A sign that changes is 2^31 more, modulo 2^32. */
 const SIGN = -0x80000000n;
 
+/** A value that takes the place of another one where that is too large, or too small. */
+export interface Clamp {
+  readonly value: Node;
+  /** The same in all lanes and workgroups. */
+  readonly limit: Node;
+  readonly isMost: boolean;
+}
+
 /** What values have more from one workgroup to the next, in each lane, modulo 2^32. */
 export class Growths {
+  /** As far as is known of values, these are not at their limit. */
+  readonly clamps = new Set<Clamp>();
   readonly #graph: Graph;
   readonly #position: number;
   readonly #known = new Map<Node, Node | undefined>();
@@ -56,6 +66,13 @@ export class Growths {
         return isFactor(b, second) ? this.#graph.op('i32.shl', first, b) : undefined;
       case 'i32.xor':
         return args.some((arg) => constantOf(arg) === SIGN) ? this.#graph.op('i32.xor', first, second) : undefined;
+      case 'i32.minS':
+      case 'i32.maxS': {
+        const [value, limit, step] = isFactor(b, second) ? [a, b, first] : [b, a, second];
+        if (!value.lane || !isFactor(limit, staysSame(first) ? first : second)) return undefined;
+        this.clamps.add({ value, limit, isMost: op === 'i32.minS' });
+        return step;
+      }
       default:
         return undefined;
     }
@@ -77,6 +94,8 @@ export class SeriesPlan {
   readonly steps: ReadonlySet<Node>;
   /** Loads of the wave, which must find the same in all workgroups. */
   readonly loads: readonly Node[];
+  /** What must hold for the steps to be right. */
+  readonly clamps: readonly Clamp[];
   readonly #growths: Growths;
 
   constructor(position: number, growths: Growths, needed: readonly Node[], grown: readonly Node[]) {
@@ -85,6 +104,7 @@ export class SeriesPlan {
     this.moving = needed.filter((node) => node.phase === 'before' && this.growthOf(node) !== undefined);
     this.steps = nodesBehind([...this.moving, ...grown].flatMap((node) => this.growthOf(node) ?? []));
     this.loads = needed.filter(({ leaf, lane }) => leaf.kind === 'load' && !lane);
+    this.clamps = [...growths.clamps];
   }
 
   /** The step of a value; undefined where it stays the same. */
