@@ -20,6 +20,7 @@ import { type AccessGroup, isAccess, isLeftOut, loadedDword, usedBy } from './ac
 import { ChunkMasks } from './chunk-masks.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
+import type { FoundRange } from './found-range.ts';
 import { constantOf, keepsNan } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
 import { laneSpread, spreadLanes } from './lane-spread.ts';
@@ -48,8 +49,8 @@ export interface FastEnvironment {
   readonly ranges: PermittedRanges;
   /** Accesses that are looked at before the chunk. */
   readonly linear: LinearAccesses | undefined;
-  /** Loads anywhere that are known to be permitted. */
-  readonly found?: ReadonlySet<AccessGroup>;
+  /** Loads anywhere that were looked at before the chunk, and where they may be. */
+  readonly found?: ReadonlyMap<AccessGroup, FoundRange>;
 }
 
 /** What a body computes. */
@@ -151,7 +152,8 @@ export class ChunkBody {
   #uses(node: Node): readonly Node[] {
     const group = this.#fast?.groups.get(node);
     if (group && this.#fast?.linear?.has(group)) return node.args.slice(1);
-    return group && this.#fast?.found?.has(group) ? [group.parts.low] : usedBy(node, this.#fast !== undefined);
+    const range = group && this.#fast?.found?.get(group);
+    return range ? [group.parts.low, range.index] : usedBy(node, this.#fast !== undefined);
   }
 
   /** Whether a fast body may give up. */

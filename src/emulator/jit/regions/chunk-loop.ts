@@ -14,6 +14,7 @@ import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment
 import { ChunkCursor } from './chunk-cursor.ts';
 import { ChunkWays, isLong, isShort, type SlowBody } from './chunk-ways.ts';
 import { FoundLoads, indexValues } from './found-loads.ts';
+import { newFoundRanges } from './found-range.ts';
 import { operandsOf } from './guards.ts';
 import { Hoisted } from './hoisted.ts';
 import type { ApartLanes } from './lanes-part.ts';
@@ -170,8 +171,9 @@ export class ChunkLoop {
     contents.emit();
     const accessed = { state: this.#state, hoisted, scalar: this.#scalar };
     const { guards } = this.#region;
-    const [ahead, found] = [new Set<AccessGroup>(), new Set<AccessGroup>()];
-    for (const group of groups.values()) (isAheadOfChunk(group) ? ahead : found).add(group);
+    const accesses = new Set(groups.values());
+    const ahead = [...accesses].filter(isAheadOfChunk);
+    const found = newFoundRanges(this.#state.f, accesses.difference(new Set(ahead)));
     const others = [...guards.flatMap(operandsOf), ...(series?.plan.clamps ?? []).map(({ value }) => value)];
     const linear = new LinearAccesses(accessed, ahead, others);
     const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear, found };
@@ -183,7 +185,7 @@ export class ChunkLoop {
     const wave = new WholeWaveAccesses(accessed, linear, ahead, { guards, series });
     this.#at.goToFirst();
     wave.emit(this.#valuesAhead(body, linear), otherwise, idle);
-    const finding = new ChunkBody(environment, indexValues(found), fastly);
+    const finding = new ChunkBody(environment, indexValues(found.keys()), fastly);
     const loads = found.size > 0 ? new FoundLoads(accessed, found, groups, finding, wave) : undefined;
     loads?.emit(this.#at, series, otherwise);
     const emitWave = (): void => this.#emitRowsOf(wave, body, slow);

@@ -15,6 +15,7 @@ import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, isInPair, isLeftOut, type LoadedDword, laneAccessOf, loadedDword } from './access-group.ts';
 import { AddressChecks, type LaneAddresses } from './address-checks.ts';
 import { lanesMisalignment } from './alignment.ts';
+import { type FoundRange, isInRange } from './found-range.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes, UNUSED_PLACES_BYTES, unusedPlace } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
@@ -59,8 +60,8 @@ export interface FastMemoryEnvironment {
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   /** Accesses that were looked at before the chunk. */
   readonly linear: LinearAccesses | undefined;
-  /** Loads anywhere that are known to be permitted. */
-  readonly found?: ReadonlySet<AccessGroup>;
+  /** Loads anywhere that were looked at before the chunk, and where they may be. */
+  readonly found?: ReadonlyMap<AccessGroup, FoundRange>;
   /** Of accesses that lanes make one by one. */
   readonly ranges?: PermittedRanges | undefined;
   /** Lanes and, for a uniform value, its scalar. */
@@ -239,8 +240,9 @@ export class FastMemory {
     const group = groups.get(node)!;
     if (linear?.has(group) || this.#opened.has(group)) return;
     const low = (): Local => address(group.parts.low).lanes[0]!;
-    const opened: Opened = found?.has(group)
-      ? this.#openFound(low())
+    const range = found?.get(group);
+    const opened: Opened = range
+      ? this.#openFound(range, low(), slow)
       : isUniform(group)
         ? openUniform(this.environment, this.#checks, group, slow)
         : group.space === 'private'
@@ -321,7 +323,10 @@ export class FastMemory {
     state.f.free(...lanes);
   }
 
-  #openFound(low: Local): Opened {
+  #openFound(range: FoundRange, low: Local, slow: BlockLabel): Opened {
+    const indices = this.environment.argument(range.index).lanes[0]!;
+    push(this.environment.state.f, eqz(operation('i32x4.all_true', isInRange(range, indices))));
+    this.environment.state.f.brIfRare(slow);
     const lanes = [0, 1, 2, 3].map(() => this.environment.state.f.local('i32'));
     this.#setLanes(lanes, low);
     return { lanes };

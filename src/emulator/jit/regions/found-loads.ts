@@ -1,7 +1,8 @@
 /**
  * Loads of a full wave whose addresses are found in memory, as of `values[index[i]]`: a base and an index
  * that lanes load. What all lanes will load is looked at before the first of them stores anything: each index
- * must lead into the allocation that the first one leads into. Then nothing is asked where they are made.
+ * must lead into the allocation that the first one leads into. Where they are made, indices are asked once
+ * more: another thread may have stored there meanwhile.
  */
 import {
   add64,
@@ -21,13 +22,13 @@ import {
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import type { LaneArgument } from '../../lowering/emitter.ts';
 import { type AccessGroup, isAccess, isAheadOfChunk } from './access-group.ts';
 import { allocationAt } from './allocation-at.ts';
 import type { BodyValues, ChunkBody } from './chunk-body.ts';
 import type { ChunkCursor } from './chunk-cursor.ts';
+import { type FoundRange, isInRange } from './found-range.ts';
 import type { LinearEnvironment } from './linear-access.ts';
-import type { IndexedAddress, Node } from './node.ts';
+import type { Node } from './node.ts';
 import type { Series } from './series.ts';
 import { NO_FACTS } from './usual.ts';
 import { ROW_CHUNKS, type WholeWaveAccesses } from './whole-wave-accesses.ts';
@@ -69,43 +70,27 @@ export function indexValues(found: Iterable<AccessGroup>): BodyValues {
   return { lanes, rows: new Map(), ballots: new Map(), ...NO_FACTS, kept };
 }
 
-/** Where a group's loads may be, once that is known: numbers of indices, and bytes. */
-interface Found {
-  readonly group: AccessGroup;
-  readonly indexed: IndexedAddress;
-  /** The first index in each lane, and how many there are behind it. */
-  readonly first: Local;
-  readonly behind: Local;
-  readonly start: Local;
-  readonly end: Local;
-}
-
 export class FoundLoads {
   readonly #environment: LinearEnvironment;
   readonly #body: ChunkBody;
   readonly #wave: WholeWaveAccesses;
-  readonly #all: readonly Found[];
+  readonly #found: ReadonlyMap<AccessGroup, FoundRange>;
   /** Groups of the loads that indices come from. */
   readonly #sources: readonly AccessGroup[];
 
   /** `body`: computes the indices. */
   constructor(
     environment: LinearEnvironment,
-    found: Iterable<AccessGroup>,
+    found: ReadonlyMap<AccessGroup, FoundRange>,
     groups: ReadonlyMap<Node, AccessGroup>,
     body: ChunkBody,
     wave: WholeWaveAccesses,
   ) {
-    const { f } = environment.state;
     this.#environment = environment;
     this.#body = body;
     this.#wave = wave;
-    this.#all = [...found].map((group) => ({
-      ...{ group, indexed: group.parts.indexed! },
-      ...{ first: f.local('v128'), behind: f.local('v128') },
-      ...{ start: f.local('i32'), end: f.local('i32') },
-    }));
-    const loads = this.#all.flatMap(({ indexed }) => valuesOfIndex(indexed.index)).filter(isAccess);
+    this.#found = found;
+    const loads = [...found.values()].flatMap(({ index }) => valuesOfIndex(index)).filter(isAccess);
     this.#sources = [...new Set(loads.map((load) => groups.get(load)!))];
   }
 
@@ -131,11 +116,12 @@ export class FoundLoads {
               f.op('i32.eqz');
               f.if(undefined, () => {
                 assign(f, known, 1);
-                for (const found of this.#all) this.#learn(found, argument, no);
+                for (const [group, range] of this.#found)
+                  this.#learn(group, range, argument(range.index).lanes[0]!, no);
               });
-              for (const { indexed, first, behind } of this.#all) {
-                const far = operation('i32x4.sub', argument(indexed.index).lanes[0]!, first);
-                assign(f, inside, operation('v128.and', inside, operation('i32x4.le_u', far, behind)));
+              for (const range of this.#found.values()) {
+                const isInside = isInRange(range, argument(range.index).lanes[0]!);
+                assign(f, inside, operation('v128.and', inside, isInside));
               }
             });
             at.advance();
@@ -168,20 +154,20 @@ export class FoundLoads {
 
   release(): void {
     const { f } = this.#environment.state;
-    for (const { first, behind, start, end } of this.#all) f.free(first, behind, start, end);
+    for (const { first, behind, start, end } of this.#found.values()) f.free(first, behind, start, end);
   }
 
   /** Emits which indices lead into the allocation that the first lane's leads into. */
-  #learn({ group, indexed, ...found }: Found, argument: (node: Node) => LaneArgument, no: BlockLabel): void {
+  #learn(group: AccessGroup, found: FoundRange, indices: Local, no: BlockLabel): void {
     const { state, scalar } = this.#environment;
     const { f, spaces } = state;
-    const { index, shift, isSigned, baseLow, baseHigh } = indexed;
+    const { shift, isSigned, baseLow, baseHigh } = group.parts.indexed!;
     const [base, first, last] = [f.local('i64'), f.local('i64'), f.local('i64')];
     const address = f.local('i32');
     const wide = (value: Term) => operation(isSigned ? 'i64.extend_i32_s' : 'i64.extend_i32_u', value);
     const inWindow = operation('i64.shl', zext64(sub(scalar(baseHigh), spaces.windowHi)), 32n);
     assign(f, base, add64(inWindow, zext64(scalar(baseLow))));
-    const own = operation('i64.shl', wide(laneOf(argument(index).lanes[0]!, 0)), BigInt(shift));
+    const own = operation('i64.shl', wide(laneOf(indices, 0)), BigInt(shift));
     assign(f, first, add64(add64(base, own), BigInt(group.min)));
     push(f, eqz(leU64(first, 0xffffffffn)));
     f.brIf(no);
@@ -210,7 +196,7 @@ export class FoundLoads {
   /** Nothing may be stored to where indices and values are loaded from. */
   #refuseStores(no: BlockLabel): void {
     const { f } = this.#environment.state;
-    const loads = [...this.#all, ...this.#sources.map((group) => this.#wave.rangeOf(group))];
+    const loads = [...this.#found.values(), ...this.#sources.map((group) => this.#wave.rangeOf(group))];
     for (const store of this.#wave.stores)
       for (const load of loads) {
         push(f, and(ltU(load.start, store.end), ltU(store.start, load.end)));
