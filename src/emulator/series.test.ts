@@ -213,6 +213,31 @@ const FOUND: Readonly<Record<string, string>> = {
   ),
 };
 
+/** Places that hold the number of one of `count` dwords from `first` on store something; others end early. */
+const early = (first: number, count: number, to = 4092): string => `
+  ${below(1000)}
+  ${where(`
+    ${PLACE}
+    global_load_dword v7, v4, s[0:1]
+    s_mov_b32 s10, 0x0e8b2f51
+    s_waitcnt vmcnt(0)
+    v_mul_lo_u32 v8, s10, v7
+    v_subrev_u32 v8, 0x${first.toString(16)}, v8
+    v_cmp_gt_u32 vcc, 0x${count.toString(16)}, v8
+    s_and_saveexec_b64 s[10:11], vcc
+    s_cbranch_execz .Lend
+    v_add_u32 v7, 0x9e3779b1, v7
+    global_store_dword v4, v7, s[0:1] offset:${to}`)}`;
+
+const EARLY: Readonly<Record<string, string>> = {
+  'early ends of all workgroups': early(5000, 9),
+  'early ends of no workgroup': early(0, 1000),
+  'early ends of most workgroups': early(515, 50),
+  'early ends but in the first workgroup': early(3, 2),
+  'early ends but in the last workgroups': early(900, 100),
+  'early ends that others have stored': early(100, 30, 1024),
+};
+
 const FAULTS: Readonly<Record<string, string>> = {
   'found loads that are far': found('v_and_b32 v7, 0xffc, v7'),
   'found loads that are far in some workgroups': found(`${HALF}\n v_lshlrev_b32 v7, 14, v7`),
@@ -234,6 +259,7 @@ const withShortMasks = (program: string): string =>
 for (const [programs, mayFault] of [
   [PROGRAMS, false],
   [FOUND, false],
+  [EARLY, false],
   [FAULTS, true],
 ] as const) {
   for (const [name, program] of Object.entries(programs)) {

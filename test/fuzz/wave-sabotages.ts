@@ -164,6 +164,20 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
     noticedBy: series,
   },
   {
+    name: 'early ends: a wave that goes on',
+    file: 'src/emulator/jit/series-waves.ts',
+    from: 'f.brIf(this.#stop);\n  }',
+    to: 'f.drop();\n  }',
+    noticedBy: series,
+  },
+  {
+    name: 'early ends: the workgroup that is not done',
+    file: 'src/emulator/jit/series-waves.ts',
+    from: 'assign(f, this.count, sum(this.#done, -1));',
+    to: 'assign(f, this.count, this.#done);',
+    noticedBy: series,
+  },
+  {
     name: 'found loads: indices that are far',
     file: `${regions}/found-loads.ts`,
     from: "push(f, eqz(operation('i32x4.all_true', inside)));",

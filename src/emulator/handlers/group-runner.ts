@@ -266,6 +266,8 @@ class GroupRunner {
     f.if(undefined, () => {
       const done = f.local('i32');
       this.#push('series');
+      f.i32(1);
+      f.op('i32.sub');
       f.set(done);
       this.#set('series', () => f.i32(0));
       this.#set('live', () => f.i32(1));

@@ -12,11 +12,11 @@ import { Fits } from './function/fits.ts';
 import type { FunctionState } from './function/function-state.ts';
 import { emitAlone } from './regions/alone.ts';
 import { isFresh } from './regions/first-look.ts';
-import { type FullWave, fullWaveFrom, isEnd } from './regions/full-waves.ts';
+import { endingOf, type FullWave, fullWaveFrom, type IdleWave, isEnd } from './regions/full-waves.ts';
 import type { Region } from './regions/region.ts';
 import { RegionLowering } from './regions/region-lowering.ts';
 import type { SeriesPlan } from './regions/series.ts';
-import { SeriesWaves } from './series-waves.ts';
+import { IdleWaves, SeriesWaves } from './series-waves.ts';
 
 interface Entry {
   readonly block: Block;
@@ -24,6 +24,17 @@ interface Entry {
   readonly lowering: RegionLowering;
   /** Of a wave that ends with all registers as they were, if it may be in a series. */
   readonly plan: SeriesPlan | undefined;
+  /** Of one that ends if a condition tells it. */
+  readonly early: EarlyEnd | undefined;
+}
+
+/** What tells that a wave ends, and what it does then. */
+interface EarlyEnd {
+  /** Of the region without what it leaves in registers. */
+  readonly lowering: RegionLowering;
+  readonly plan: SeriesPlan;
+  readonly way: 'next' | 'target';
+  readonly ending: IdleWave;
 }
 
 /**
@@ -44,6 +55,19 @@ interface Ways {
 /** One of the ways that the last block of a full wave leads. */
 interface Exit extends Pick<Entry, 'block'>, Pick<FullWave, 'last'> {
   readonly way: 'next' | 'target';
+}
+
+/** Of a wave whose last branch leads to the end of the program, one way or the other. */
+function earlyEnd(state: FunctionState, { way, last }: FullWave, region: Region): EarlyEnd | undefined {
+  if (way !== 'branch') return undefined;
+  for (const side of ['target', 'next'] as const) {
+    const ending = last[side] && endingOf(last[side]);
+    if (!ending) continue;
+    const lowering = new RegionLowering(state, { ...region, scalars: new Map(), rows: new Map(), laneWrites: [] });
+    const plan = lowering.mayBeWhole && !lowering.hasFoundLoads && !lowering.stores ? lowering.seriesPlan : undefined;
+    return plan && { lowering, plan, way: side, ending };
+  }
+  return undefined;
 }
 
 /** Whether a region leaves all registers as they were. */
@@ -79,7 +103,8 @@ export class FullWaveEntries {
       const ends = way === 'leave' && isEnd(last.instructions.at(-1)!) && isUnchanged(lowering.region);
       const plan = ends ? lowering.seriesPlan : undefined;
       // What loads are found at is computed twice, which takes more than a start of the wave.
-      return plan || !lowering.hasFoundLoads ? [{ block, full, lowering, plan }] : [];
+      const isWorth = plan !== undefined || !lowering.hasFoundLoads;
+      return isWorth ? [{ block, full, lowering, plan, early: earlyEnd(state, full, region) }] : [];
     });
   }
 
@@ -98,11 +123,12 @@ export class FullWaveEntries {
       });
   }
 
-  #emitEntry({ block, full, lowering, plan }: Entry, ways: Ways, otherwise: BlockLabel): void {
+  #emitEntry({ block, full, lowering, plan, early }: Entry, ways: Ways, otherwise: BlockLabel): void {
     const { f, wave } = this.#state;
     const { instructions, last, way, idle } = full;
     const fits = new Fits(this.#state, block.instructions[0]!.index);
     fits.emitRefusal(otherwise);
+    if (early) this.#emitEarly(early, block, instructions, ways);
     f.block(undefined, (misfit) => {
       const emit = (idleWave?: BlockLabel): void => {
         const end = (others?: () => void): void =>
@@ -145,6 +171,18 @@ export class FullWaveEntries {
       }
     });
     fits.emitMisfit();
+  }
+
+  /** Workgroups of which all waves end early; others go on behind it. */
+  #emitEarly({ lowering, plan, way, ending }: EarlyEnd, block: Block, own: readonly Decoded[], ways: Ways): void {
+    const instructions = [...own, ...ending.instructions];
+    this.series.push(block.index);
+    const entered = block.instructions[0]!.index;
+    const waves = new IdleWaves(this.#state, plan, entered, instructions.length + 1, way === 'target');
+    waves.emit(
+      (no) => lowering.emit(no, undefined, waves),
+      () => this.#end(instructions, ending.end, ways, { isUnchanged: true, others: () => waves.emitOthers() }),
+    );
   }
 
   /** Where the last block of an entry leads. */

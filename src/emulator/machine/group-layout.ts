@@ -52,7 +52,7 @@ const FIELDS = [
   'agprBytes',
   'lds',
   'ldsBytes',
-  /** Workgroups that may be done with another, and those that the first wave did with the current one. */
+  /** Workgroups that may be done with another; those that the first wave did, with the current one, or 0. */
   'maxSeries',
   'series',
 ] as const;

@@ -26,12 +26,13 @@ import { type OtherChunks, otherChunks } from './other-chunks.ts';
 import { mayBePacked, packedPart } from './packed-part.ts';
 import { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
+import type { RegionLanes } from './region-lanes.ts';
 import { RowCopies } from './row-copies.ts';
 import { isWorthRow, mayBeRows, rowPart, rowsPart } from './row-part.ts';
 import type { Series } from './series.ts';
 import { slowPart } from './slow-part.ts';
 import { splatsOf } from './splats.ts';
-import { NO_FACTS, type UsualValues } from './usual.ts';
+import { NO_FACTS } from './usual.ts';
 import { ROW_CHUNKS, WholeWaveAccesses } from './whole-wave-accesses.ts';
 
 /** How many lanes of chunks with masks are done, or skipped, together. */
@@ -43,16 +44,6 @@ const SPARSE_LANES = 4;
  */
 const AHEAD_CHUNKS = 4;
 const AHEAD_LANES = AHEAD_CHUNKS * 4;
-/** What the lanes of a region compute, and which masks are collected of it. */
-export interface RegionLanes {
-  /** In order. */
-  readonly lanes: readonly Node[];
-  readonly usual: UsualValues;
-  /** Of the usual values, those that something needs: what only a rare condition chooses is left out. */
-  readonly usualLanes: readonly Node[];
-  readonly ballots: readonly NodeOf<'ballot'>[];
-}
-
 /** What bodies use, and what they are to compute: all there is, and what is usual. */
 interface LoopContents {
   readonly environment: ChunkEnvironment;
@@ -162,9 +153,14 @@ export class ChunkLoop {
    * Of merged regions and full waves, for waves of which all lanes are active. Goes to `otherwise`, with
    * nothing changed, where accesses or guards are not as `WholeWaveAccesses` wants them; to `idle`, if that
    * is there, where the wave has nothing to do. With `series` all that follows is done for each of its
-   * workgroups.
+   * workgroups, and `emitAfter` emits what follows a wave.
    */
-  emitWhole(otherwise: BlockLabel, idle: BlockLabel | undefined, series: Series | undefined): void {
+  emitWhole(
+    otherwise: BlockLabel,
+    idle: BlockLabel | undefined,
+    series: Series | undefined,
+    emitAfter = (): void => {},
+  ): void {
     const contents = this.#contents(true);
     const { environment, all, usually, groups, hoisted } = contents;
     this.#prepare();
@@ -188,7 +184,11 @@ export class ChunkLoop {
     const finding = new ChunkBody(environment, indexValues(found.keys()), fastly);
     const loads = found.size > 0 ? new FoundLoads(accessed, found, groups, finding, wave) : undefined;
     loads?.emit(this.#at, series, otherwise);
-    const emitWave = (): void => this.#emitRowsOf(wave, body, slow);
+    const emitWave = (): void => {
+      this.#clearBallots();
+      this.#emitRowsOf(wave, body, slow);
+      emitAfter();
+    };
     if (series) this.#emitSeries(series, wave, contents, emitWave);
     else emitWave();
     loads?.release();
@@ -486,12 +486,12 @@ export class ChunkLoop {
   }
 
   #prepare(): void {
-    const { f } = this.#state;
     const { rows, gathered } = this.#region;
-    for (const local of this.ballots.values()) {
-      f.i64(0n);
-      f.set(local);
-    }
+    this.#clearBallots();
     for (const offset of gathered) if (rows.has(offset)) this.#copies.copy(offset);
+  }
+
+  #clearBallots(): void {
+    for (const local of this.ballots.values()) assign(this.#state.f, local, 0n);
   }
 }

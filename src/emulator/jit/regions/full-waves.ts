@@ -36,7 +36,7 @@ export interface FullWave {
 }
 
 /** Instructions that change nothing that is read any more, and the one that ends the program. */
-interface IdleWave {
+export interface IdleWave {
   readonly instructions: readonly Decoded[];
   readonly end: Decoded;
 }
@@ -58,12 +58,18 @@ export function fullWaveFrom(entry: Block, options: GraphOptions): FullWave | un
 
 /** Of waves that have no lane on at the end of the block, if all that the program does then is to end. */
 function idleWave({ instructions, target }: Block, options: GraphOptions): IdleWave | undefined {
-  const last = target?.instructions ?? [];
-  const end = last.at(-1);
-  if (!end || !isEnd(end) || last.some(({ shape }) => shape !== end.shape && shape.live.length > 0)) return undefined;
+  const ending = target && endingOf(target);
+  if (!ending) return undefined;
   const branch = new FullWaveBuilder(options, 'none');
   if (!branch.tryAppend(instructions.at(-1)!) || branch.way !== 'target') return undefined;
-  return { instructions: [...instructions, ...last.slice(0, -1)], end };
+  return { instructions: [...instructions, ...ending.instructions], end: ending.end };
+}
+
+/** Of a block that does nothing but to end the program. */
+export function endingOf({ instructions }: Block): IdleWave | undefined {
+  const end = instructions.at(-1)!;
+  const others = instructions.slice(0, -1);
+  return isEnd(end) && others.every(({ shape }) => shape.live.length === 0) ? { instructions: others, end } : undefined;
 }
 
 /** Whether an instruction ends the program. */

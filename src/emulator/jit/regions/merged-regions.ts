@@ -5,12 +5,12 @@
  */
 import type { Decoded } from '../function/decoded.ts';
 import { type AccessGroup, groupAccesses, isAccess, isAheadOfChunk, isLeftOut, laneAccessOf } from './access-group.ts';
-import type { RegionLanes } from './chunk-loop.ts';
 import { isFoundLoad } from './found-loads.ts';
 import type { GraphOptions } from './graph-builder.ts';
 import type { Node } from './node.ts';
 import type { Region } from './region.ts';
 import { RegionBuilder } from './region-builder.ts';
+import type { RegionLanes } from './region-lanes.ts';
 
 interface MergedRegions {
   readonly region: Region;

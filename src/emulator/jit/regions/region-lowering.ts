@@ -11,11 +11,12 @@ import { emitFence } from '../../lowering/uniform-memory.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { groupAccesses, isAccess, isAheadOfChunk, usedBy } from './access-group.ts';
-import { ChunkLoop, type RegionLanes } from './chunk-loop.ts';
+import { ChunkLoop } from './chunk-loop.ts';
 import { isOp } from './graph.ts';
 import { mayBeWhole } from './merged-regions.ts';
 import { type Node, type NodeOf, nodesBehind } from './node.ts';
 import type { LaneWrite, Region } from './region.ts';
+import type { RegionLanes } from './region-lanes.ts';
 import type { Series, SeriesPlan } from './series.ts';
 import { seriesPlanOf } from './series-plan.ts';
 import { UniformValues } from './uniform-values.ts';
@@ -58,6 +59,10 @@ export class RegionLowering {
     return [...groups.values()].some((group) => !isAheadOfChunk(group));
   }
 
+  get stores(): boolean {
+    return this.#planned.lanes.lanes.some(({ leaf }) => leaf.kind === 'store');
+  }
+
   /** What is to be known of workgroups that follow each other, if that can be known. */
   get seriesPlan(): SeriesPlan | undefined {
     const { needed, lanes } = this.#planned;
@@ -93,11 +98,22 @@ export class RegionLowering {
     if (lanes.lanes.length + lanes.ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
       const loop = new ChunkLoop(this.state, region, lanes, (node) => values.local(node));
+      const emitAfter = (): void => {
+        for (const [node, local] of loop.ballots) values.hold(node, local);
+        for (const node of needed) if (node.phase === 'after' && node.leaf.kind !== 'ballot') values.emit(node);
+      };
+      if (series?.emitBranch) {
+        loop.emitWhole(otherwise!, idle, series, () => {
+          emitAfter();
+          series.emitBranch!(values.local(region.branch!));
+        });
+        values.release();
+        return undefined;
+      }
       if (otherwise) loop.emitWhole(otherwise, idle, series);
       else loop.emit();
-      for (const [node, local] of loop.ballots) values.hold(node, local);
+      emitAfter();
     }
-    for (const node of needed) if (node.phase === 'after' && node.leaf.kind !== 'ballot') values.emit(node);
     this.#storeScalars();
     for (const each of region.laneWrites) this.#storeLane(each);
     const condition = region.branch && this.#copyOf(region.branch);

@@ -1,11 +1,11 @@
 /** What is known of the workgroups behind the one at hand, before any code is made: see series.ts. */
 import { SERIES_ROW_COUNT } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isAheadOfChunk } from './access-group.ts';
-import type { RegionLanes } from './chunk-loop.ts';
 import { valuesOfIndex } from './found-loads.ts';
 import { operandsOf } from './guards.ts';
 import { type IndexedAddress, lanesBehind, type Node } from './node.ts';
 import type { Region } from './region.ts';
+import type { RegionLanes } from './region-lanes.ts';
 import { Growths, SeriesPlan, staysSame } from './series.ts';
 
 /** `needed`: what the region computes. Undefined where it is not known how all of that grows. */

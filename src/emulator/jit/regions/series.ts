@@ -134,4 +134,6 @@ export interface Series {
   emitLooked(onFirst: () => void, onOther: () => void, begin: () => void): void;
   /** Emits `emitWave` for each wave. */
   emitEach(emitWave: () => void, steps: SeriesSteps): void;
+  /** Where that is here, emits what follows a wave: `condition` is that of the region's branch. */
+  emitBranch?(condition: Local): void;
 }
