@@ -18,7 +18,7 @@ import {
 } from './installed-package.ts';
 
 /** Close above what it is: growth is to be noticed. */
-const MAX_UNPACKED_BYTES = 12.5 * 2 ** 20;
+const MAX_UNPACKED_BYTES = 12.75 * 2 ** 20;
 const BLOCKS = documentBlocks('README.md');
 const scripts = BLOCKS.filter(({ language }) => language === 'sh');
 const programs = BLOCKS.filter(({ language }) => language === 'ts');
