@@ -145,7 +145,7 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'series: a wave that has nothing to do',
     file: 'src/emulator/jit/series-waves.ts',
-    from: 'push(f, eqz(this.#looks));\n            f.brIf(idle);',
+    from: 'push(f, eqz(this.looks));\n            f.brIf(idle);',
     to: 'push(f, eqz(this.count));\n            f.brIf(idle);',
     noticedBy: series,
   },

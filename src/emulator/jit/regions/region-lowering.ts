@@ -59,6 +59,7 @@ export class RegionLowering {
     return [...groups.values()].some((group) => !isAheadOfChunk(group));
   }
 
+  /** Whether lanes store. */
   get stores(): boolean {
     return this.#planned.lanes.lanes.some(({ leaf }) => leaf.kind === 'store');
   }
