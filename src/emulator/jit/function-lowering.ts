@@ -400,10 +400,10 @@ class FunctionLowering {
     // Lanes are counted by EXEC as it is in memory, which no instruction may read.
     const isCounted = (offset: number): boolean =>
       this.#entry.context.countsPcs && (offset === STATE_OFFSETS.exec || offset === STATE_OFFSETS.exec + 4);
-    const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
-      new Map([...values].filter(([offset]) => isCounted(offset) || isLive(offset)));
     const isLive = (offset: number): boolean =>
       this.#liveness.isLive(offset, own) && (!next || this.#liveness.isLiveAt(next, offset));
+    const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
+      new Map([...values].filter(([offset]) => isCounted(offset) || isLive(offset)));
     const rows = live(region.rows);
     const wholeRows = new Set(
       hasTurns ? [] : [...rows.keys()].filter((offset) => !this.#liveness.isLiveWhereOff(offset, own)),

@@ -10,7 +10,7 @@ import type { Hoisted } from './hoisted.ts';
 import { lanesBehind, type Node } from './node.ts';
 
 /** A sign that changes is 2^31 more, modulo 2^32. */
-const SIGN = -0x80000000n;
+export const SIGN = -0x80000000n;
 
 /** Of a sum, product or shift, the operands that are of lanes; undefined of another value. */
 function operandsOf({ leaf, args }: Node): readonly Node[] | undefined {

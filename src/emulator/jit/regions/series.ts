@@ -6,10 +6,8 @@
  */
 import type { Local } from '../../../wasm/function.ts';
 import { constantOf, type Graph } from './graph.ts';
+import { SIGN } from './lane-steps.ts';
 import { type Node, nodesBehind } from './node.ts';
-
-/** A sign that changes is 2^31 more, modulo 2^32. */
-const SIGN = -0x80000000n;
 
 /** A value that takes the place of another one where that is too large, or too small. */
 export interface Clamp {
