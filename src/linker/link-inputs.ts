@@ -23,6 +23,7 @@ import {
 } from '../elf/constants.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
+import { LINKER_TABLES } from './link-tables.ts';
 
 /** A section of an input, with its place in the output once there is one. */
 export interface InputSection {
@@ -83,6 +84,9 @@ const PREFIXES = ['.text', '.rodata', '.data.rel.ro', '.data', '.bss.rel.ro', '.
 const outputName = (name: string): string =>
   PREFIXES.find((prefix) => name === prefix || name.startsWith(`${prefix}.`)) ?? name;
 
+/** An input that brings one, as a linked object does, would stand beside the linker's. */
+const OWN_NAMES: ReadonlySet<string> = new Set(Object.values(LINKER_TABLES).flat());
+
 /** `.init_array.101` runs before `.init_array`. */
 export function priority(name: string): number {
   const number = /^\.(?:init|fini)_array\.(\d+)$/.exec(name)?.[1];
@@ -130,6 +134,9 @@ export function readInputs(files: readonly ElfFile[], groups = new Set<string>()
     for (const section of file.sections) {
       if (discarded.has(section.index)) continue;
       if ((section.flags & SHF_ALLOC) === 0n || (section.flags & SHF_EXCLUDE) !== 0n) continue;
+      if (OWN_NAMES.has(section.name)) {
+        fail(`its section '${section.name}' is loaded, but is one that the linker makes`, file);
+      }
       const part: InputSection = { file, section, bytes: file.sectionBytes(section), address: 0 };
       sectionOf.set(section, part);
       outputFor(sections, part).parts.push(part);

@@ -18,6 +18,7 @@ import {
 } from '../elf/constants.ts';
 import { FILE_HEADER_SIZE_BYTES, SEGMENT_HEADER_SIZE_BYTES, type SegmentToWrite } from '../elf/writer.ts';
 import type { InputSection, OutputSection } from './link-inputs.ts';
+import { LINKER_TABLES } from './link-tables.ts';
 
 /** Segments of different access do not share a page. */
 const PAGE_BYTES = 0x1000;
@@ -39,18 +40,14 @@ const isRelro = ({ name }: OutputSection): boolean =>
  * code, relocated once, writable.
  */
 export function layOut(inputs: readonly OutputSection[], tables: ReadonlyMap<string, OutputSection>): OutputSection[] {
-  const own = (...names: string[]): OutputSection[] => names.flatMap((name) => tables.get(name) ?? []);
+  const own = (names: readonly string[]): OutputSection[] => names.flatMap((name) => tables.get(name) ?? []);
   const readOnly = inputs.filter((section) => !isWritable(section) && !isCode(section));
   const writable = inputs.filter(isWritable);
   const plain = writable.filter((section) => !isRelro(section));
   const groups: OutputSection[][] = [
-    [
-      ...readOnly.filter(isNote),
-      ...own('.dynsym', '.gnu.hash', '.hash', '.dynstr', '.rela.dyn'),
-      ...readOnly.filter((section) => !isNote(section)),
-    ],
+    [...readOnly.filter(isNote), ...own(LINKER_TABLES.readOnly), ...readOnly.filter((section) => !isNote(section))],
     inputs.filter(isCode),
-    [...writable.filter(isRelro), ...own('.dynamic', '.got')],
+    [...writable.filter(isRelro), ...own(LINKER_TABLES.relocatedOnce)],
     [...plain.filter(hasBytes), ...plain.filter((section) => !hasBytes(section))],
   ];
   let offset = FILE_HEADER_SIZE_BYTES + MAX_SEGMENTS * SEGMENT_HEADER_SIZE_BYTES;

@@ -7,6 +7,13 @@ import { concatenate } from '../base/concatenate.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import { encodeSymbols, StringTableBuilder, type SymbolToWrite } from '../elf/writer.ts';
 
+/** Sections that the linker makes, of the kinds of access of their segments, in the order of lld. */
+export const LINKER_TABLES = {
+  readOnly: ['.dynsym', '.gnu.hash', '.hash', '.dynstr', '.rela.dyn'],
+  relocatedOnce: ['.dynamic', '.got'],
+  notLoaded: ['.symtab', '.shstrtab', '.strtab'],
+} as const;
+
 function elfHash(name: string): number {
   let hash = 0;
   for (const byte of new TextEncoder().encode(name)) {

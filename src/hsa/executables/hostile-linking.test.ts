@@ -44,6 +44,21 @@ for (const name of ['apply.gfx90a.co', 'filters.gfx90a.co', 'filters.gfx90a.o'])
   });
 }
 
+test('a shared object that says it is relocatable is refused: its tables are those that the linker makes', () => {
+  using runtime = createRuntime({ devices: [device] });
+  const { name, bytes } = example('filters.gfx90a.co');
+  // The type of the file becomes ET_REL.
+  bytes[16] = 1;
+  const executable = runtime.createExecutable();
+  assert.throws(
+    () => {
+      executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name));
+      executable.freeze();
+    },
+    { code: 'BAD_INPUT', message: /'\.dynsym' is loaded, but is one that the linker makes/ },
+  );
+});
+
 test('functions of all sizes that lie over each other are each looked into once', () => {
   // Each claims the rest of the code: a reader that believed them would need time that grows with the square.
   const count = 3000;
