@@ -3,6 +3,7 @@
 import { LAYOUT_SABOTAGES } from './layout-sabotages.ts';
 import { LOOP_SABOTAGES } from './loop-sabotages.ts';
 import { MEANING_SABOTAGES } from './meaning-sabotages.ts';
+import { RESULT_SABOTAGES } from './result-sabotages.ts';
 import { WAVE_SABOTAGES } from './wave-sabotages.ts';
 
 export interface Sabotage {
@@ -261,6 +262,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   ...LOOP_SABOTAGES,
   ...MEANING_SABOTAGES,
+  ...RESULT_SABOTAGES,
   ...WAVE_SABOTAGES,
   {
     name: 'whole waves: what another lane stores',

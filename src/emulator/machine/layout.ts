@@ -173,6 +173,9 @@ export const RANGE_SIZE_BYTES = 32;
 /** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */
 export const WAVE_MATRIX_ROWS = WAVE_RANGES + RANGE_COUNT * RANGE_SIZE_BYTES;
 export const MATRIX_ROW_COUNT = 48;
+/** Masks that lanes are making (regions/ballots.ts): no region has products of matrices. */
+export const WAVE_BALLOTS = WAVE_MATRIX_ROWS;
+export const BALLOTS_SIZE_BYTES = MATRIX_ROW_COUNT * 256;
 export const WAVE_VGPRS = WAVE_MATRIX_ROWS + MATRIX_ROW_COUNT * 256;
 export const VGPR_COUNT = 256;
 

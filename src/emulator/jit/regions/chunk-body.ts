@@ -2,34 +2,28 @@
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import {
-  type ChunkPlace,
-  gatherRow,
-  laneBytesOf,
-  laneIdsOf,
-  pushLaneBits,
-  rowOf,
-  storeRow,
-} from '../../lowering/chunk-place.ts';
+import { type ChunkPlace, gatherRow, laneBytesOf, laneIdsOf, rowOf, storeRow } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../../lowering/emitter.ts';
 import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, isAccess, isLeftOut, loadedDword, usedBy } from './access-group.ts';
+import { addToBallot, addToMask } from './ballots.ts';
+import type { BodyValues } from './body-values.ts';
 import { ChunkMasks } from './chunk-masks.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import type { FoundRange } from './found-range.ts';
-import { constantOf, keepsNan } from './graph.ts';
+import { keepsNan } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
 import { laneSpread, spreadLanes } from './lane-spread.ts';
 import type { EmittedValues } from './linear-access.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import { lanesBehind, type Node, type NodeOf } from './node.ts';
+import { type ChunkResults, type NodeResults, resultsOf } from './node-results.ts';
 import type { PermittedRanges } from './permitted-ranges.ts';
 import type { Region } from './region.ts';
-import type { UsualFacts } from './usual.ts';
 
 /** What the bodies of a loop use: values that do not change from chunk to chunk. */
 export interface ChunkEnvironment {
@@ -51,18 +45,6 @@ export interface FastEnvironment {
   readonly linear: LinearAccesses | undefined;
   /** Loads anywhere that were looked at before the chunk, and where they may be. */
   readonly found?: ReadonlyMap<AccessGroup, FoundRange>;
-}
-
-/** What a body computes. */
-export interface BodyValues extends UsualFacts {
-  /** In order. */
-  readonly lanes: readonly Node[];
-  /** Rows of registers, by their offset in the wave state, with what they get. */
-  readonly rows: ReadonlyMap<number, Node>;
-  /** Masks that the loop collects, and their conditions. */
-  readonly ballots: ReadonlyMap<Local, Node>;
-  /** Values that are there when a chunk ends. */
-  readonly kept?: readonly Node[];
 }
 
 interface Body {
@@ -96,6 +78,7 @@ export class ChunkBody {
   readonly #masks: ChunkMasks;
   readonly #lastUse = new Map<Node, Node>();
   readonly #kept: Set<Node>;
+  readonly #results: ChunkResults;
   /** Nodes that are no NaN, or whose NaN another node's check finds too. */
   readonly #covered: Set<Node>;
   #lanes = new Map<Node, Lanes>();
@@ -118,11 +101,12 @@ export class ChunkBody {
     this.#environment = environment;
     this.#values = values;
     this.#masks = new ChunkMasks(environment);
-    const { rows, ballots, lanes, rare, numbers, kept = [] } = values;
-    this.#kept = new Set([...rows.values(), ...ballots.values(), ...kept]);
+    const { lanes, rare, numbers, kept = [] } = values;
     this.#fast = fast;
+    this.#results = resultsOf(environment.region, values, fast);
+    this.#kept = new Set([...this.#results.late.keys(), ...kept]);
     this.#covered = new Set(numbers);
-    const needed = new Set([...this.#kept, ...rare]);
+    const needed = new Set([...this.#kept, ...this.#results.early.keys(), ...rare]);
     for (const node of lanes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;
       needed.add(node);
@@ -325,6 +309,8 @@ export class ChunkBody {
       else this.#lanes.set(node, lanes);
       if (this.#values.rare.has(node)) body.noteRare?.(lanes[0]!);
     }
+    const results = this.#results.early.get(node);
+    if (results) this.#store(body, node, results);
     if (!this.#lastUse.has(node)) this.#release(node);
     for (const arg of new Set(uses)) if (this.#lastUse.get(arg) === node) this.#release(arg);
   }
@@ -444,40 +430,25 @@ export class ChunkBody {
     return gatherRow(f, { wave, waveSize: spaces.waveSize }, row, index);
   }
 
-  /** Stores what the region leaves in registers and masks. */
+  /** Stores what is left of what the region leaves in registers and masks. */
   #commit(body: Body): void {
-    const { rows, ballots } = this.#values;
-    for (const [offset, node] of rows) {
+    for (const [node, results] of this.#results.late) {
       this.#load(node);
-      this.#storeRow(body, offset, node);
+      this.#store(body, node, results);
     }
-    for (const [local, condition] of ballots)
-      if (constantOf(condition) !== 0n) this.#accumulate(body, local, this.#argument(condition).lanes[0]!);
     for (const lanes of this.#lanes.values()) this.#environment.state.f.free(...new Set(lanes));
     this.#lanes.clear();
     this.#masks.close();
   }
 
-  #storeRow({ e: { f }, place, mask }: Body, offset: number, node: Node): void {
-    if (node.leaf.kind === 'row' && node.leaf.offset === offset) return;
-    const isWhole = this.#environment.region.wholeRows.has(offset);
-    storeRow(f, place, offset, this.#argument(node).lanes[0]!, isWhole ? undefined : mask);
-  }
-
-  /** ballot |= (bits of the condition in active lanes) << chunk. */
-  #accumulate({ e: { f }, place, mask }: Body, ballot: Local, condition: Local): void {
-    const bits = f.local('i32');
-    f.get(condition);
-    if (mask) {
-      f.get(mask);
-      f.op('v128.and');
+  #store({ e: { f }, place, mask }: Body, node: Node, { rows, masks, ballots }: NodeResults): void {
+    const { state, region } = this.#environment;
+    const value = this.#argument(node).lanes[0]!;
+    for (const offset of rows) {
+      const isThere = node.leaf.kind === 'row' && node.leaf.offset === offset;
+      if (!isThere) storeRow(f, place, offset, value, region.wholeRows.has(offset) ? undefined : mask);
     }
-    f.op('i32x4.bitmask');
-    f.set(bits);
-    f.get(ballot);
-    pushLaneBits(f, place, bits);
-    f.op('i64.or');
-    f.set(ballot);
-    f.free(bits);
+    for (const ballot of masks) addToMask(f, place, ballot, value, mask);
+    for (const index of ballots) addToBallot(state, place, index, value, mask);
   }
 }

@@ -1,16 +1,18 @@
 /**
  * The lane values of a region: a loop over the chunks of 4 lanes. Chunks whose lanes are all active go
  * through a body without masks and without calls. Where that meets something unusual (a NaN, an access that
- * is not plain) it has changed nothing yet, and the chunk goes through a second body, which can do
- * everything; so do chunks with some lanes off. Few operations without accesses run for all chunks with masks
- * and without a loop.
+ * is not plain) it has changed nothing yet that the region reads, and the chunk goes through a second body,
+ * which can do everything; so do chunks with some lanes off. Few operations without accesses run for all
+ * chunks with masks and without a loop.
  */
 import { assign, eq, ne, operation, or, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, groupAccesses, haveFastAccess, isAheadOfChunk } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
+import { clearBallots, readBallots } from './ballots.ts';
+import type { BodyValues } from './body-values.ts';
+import { ChunkBody, type ChunkEnvironment, type FastEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
 import { ChunkWays, isLong, isShort, type SlowBody } from './chunk-ways.ts';
 import { FoundLoads, indexValues } from './found-loads.ts';
@@ -35,10 +37,8 @@ import { splatsOf } from './splats.ts';
 import { NO_FACTS } from './usual.ts';
 import { ROW_CHUNKS, WholeWaveAccesses } from './whole-wave-accesses.ts';
 
-/** How many lanes of chunks with masks are done, or skipped, together. */
-const MASKED_LANES = 16;
-/** Active lanes up to which chunks are looked for that have one. */
-const SPARSE_LANES = 4;
+/** Masks up to which each is in a local while chunks run. */
+const FEW_BALLOTS = 4;
 /**
  * Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions.
  */
@@ -115,6 +115,7 @@ export class ChunkLoop {
       if (mayBeRows(groups)) this.#emitFirst(rowsPart(environment, usually, groups), others);
       else others();
     } else main();
+    this.#readBallots();
     this.#at.release();
   }
 
@@ -142,7 +143,7 @@ export class ChunkLoop {
       fast?.prepare();
       const slow = this.#slowBody(environment, all, fast !== undefined);
       if (!fast) this.#ways.emitSlowLoop(slow);
-      else if (isShort(fast)) this.#emitShort(fast, slow);
+      else if (isShort(fast)) this.#ways.emitShort(fast, slow);
       else this.#ways.emit(fast, slow);
       fast?.release();
     }
@@ -187,6 +188,7 @@ export class ChunkLoop {
     const emitWave = (): void => {
       this.#clearBallots();
       this.#emitRowsOf(wave, body, slow);
+      this.#readBallots();
       emitAfter();
     };
     if (series) this.#emitSeries(series, wave, contents, emitWave);
@@ -277,7 +279,8 @@ export class ChunkLoop {
     return {
       lanes,
       rows: new Map([...this.#region.rows].map(([offset, node]) => [offset, of(node)])),
-      ballots: new Map([...this.ballots].map(([ballot, local]) => [local, of(ballot.args[0]!)])),
+      ballots: new Map(this.#areMany ? [] : [...this.ballots].map(([{ args }, local]) => [local, of(args[0]!)])),
+      manyBallots: this.#areMany ? [...this.ballots.keys()].map(({ args }) => of(args[0]!)) : [],
       ...NO_FACTS,
     };
   }
@@ -308,68 +311,6 @@ export class ChunkLoop {
   /** Lanes to be done. */
   get #exec(): Local {
     return this.#left ?? this.#scalar(this.#region.exec!);
-  }
-
-  /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
-  #emitShort(fast: ChunkBody, slow: SlowBody): void {
-    const { f, spaces } = this.#state;
-    const pushExec = (): void => f.get(this.#exec);
-    pushExec();
-    f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
-    f.op('i64.eq');
-    f.if(
-      undefined,
-      () => this.#ways.emit(fast, slow),
-      () => {
-        pushExec();
-        f.op('i64.popcnt');
-        f.i64(BigInt(SPARSE_LANES));
-        f.op('i64.le_u');
-        f.if(
-          undefined,
-          () => this.#ways.emitSlowLoop(slow, undefined, fast),
-          () => this.#emitMasked(fast, slow),
-        );
-      },
-    );
-  }
-
-  /** All chunks with masks, a few at a time; these are skipped where none of their lanes is active. */
-  #emitMasked(fast: ChunkBody, slow: SlowBody): void {
-    const { f } = this.#state;
-    const bits = f.local('i32');
-    // Of the chunks at hand, the lanes of those that are done.
-    const done = fast.mayGiveUp ? f.local('i32') : undefined;
-    const emitLoop = (giveUp?: BlockLabel): void =>
-      f.loop(undefined, (again) => {
-        this.#at.setNibble(bits, this.#exec, 2 ** MASKED_LANES - 1);
-        f.get(bits);
-        f.if(undefined, () => {
-          for (let offset = 0; offset < MASKED_LANES; offset += 4) {
-            if (done) {
-              f.i32(offset);
-              f.set(done);
-            }
-            const mask = this.#at.maskOf(bits, offset);
-            fast.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset }, giveUp, mask);
-            f.free(mask);
-          }
-        });
-        this.#at.advance(MASKED_LANES);
-        this.#at.pushIsBeforeEnd();
-        f.brIf(again);
-      });
-    if (!done) emitLoop();
-    else
-      f.block(undefined, (end) => {
-        f.block(undefined, (giveUp) => {
-          emitLoop(giveUp);
-          f.br(end);
-        });
-        this.#at.advance(done);
-        this.#ways.emitSlowLoop(slow);
-      });
-    f.free(bits, ...(done ? [done] : []));
   }
 
   /** Rows whose lanes' addresses are at equal distances, and what is not so. */
@@ -491,7 +432,17 @@ export class ChunkLoop {
     for (const offset of gathered) if (rows.has(offset)) this.#copies.copy(offset);
   }
 
+  #readBallots(): void {
+    if (this.#areMany) readBallots(this.#state, [...this.ballots.values()]);
+  }
+
+  /** Whether there are more masks than have registers. */
+  get #areMany(): boolean {
+    return this.ballots.size > FEW_BALLOTS;
+  }
+
   #clearBallots(): void {
-    for (const local of this.ballots.values()) assign(this.#state.f, local, 0n);
+    if (this.#areMany) clearBallots(this.#state, this.ballots.size);
+    else for (const local of this.ballots.values()) assign(this.#state.f, local, 0n);
   }
 }

@@ -16,6 +16,11 @@ const MAX_MASKED_SIZE = 80;
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
 
+/** How many lanes of chunks with masks are done, or skipped, together. */
+const MASKED_LANES = 16;
+/** Active lanes up to which chunks are looked for that have one. */
+const SPARSE_LANES = 4;
+
 /** Whether chunks with some lanes off have no fast body in place: they go through one that is apart. */
 export const isLong = ({ size }: ChunkBody): boolean => size > MAX_MASKED_SIZE;
 export const isShort = ({ size, hasAccesses }: ChunkBody): boolean => size <= MASKED_SIZE && !hasAccesses;
@@ -39,6 +44,67 @@ export class ChunkWays {
   emit(fast: ChunkBody, slow: SlowBody, last: Term = this.#state.spaces.waveSize): void {
     if (isLong(fast)) this.#emitEach(fast, slow, last);
     else this.#emitGroups(fast, slow, last);
+  }
+
+  /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
+  emitShort(fast: ChunkBody, slow: SlowBody): void {
+    const { f, spaces } = this.#state;
+    f.get(this.#exec());
+    f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
+    f.op('i64.eq');
+    f.if(
+      undefined,
+      () => this.emit(fast, slow),
+      () => {
+        f.get(this.#exec());
+        f.op('i64.popcnt');
+        f.i64(BigInt(SPARSE_LANES));
+        f.op('i64.le_u');
+        f.if(
+          undefined,
+          () => this.emitSlowLoop(slow, undefined, fast),
+          () => this.#emitMasked(fast, slow),
+        );
+      },
+    );
+  }
+
+  /** All chunks with masks, a few at a time; these are skipped where none of their lanes is active. */
+  #emitMasked(fast: ChunkBody, slow: SlowBody): void {
+    const { f } = this.#state;
+    const bits = f.local('i32');
+    // Of the chunks at hand, the lanes of those that are done.
+    const done = fast.mayGiveUp ? f.local('i32') : undefined;
+    const emitLoop = (giveUp?: BlockLabel): void =>
+      f.loop(undefined, (again) => {
+        this.#at.setNibble(bits, this.#exec(), 2 ** MASKED_LANES - 1);
+        f.get(bits);
+        f.if(undefined, () => {
+          for (let offset = 0; offset < MASKED_LANES; offset += 4) {
+            if (done) {
+              f.i32(offset);
+              f.set(done);
+            }
+            const mask = this.#at.maskOf(bits, offset);
+            fast.emitFast({ chunk: this.#at.chunk, pointer: this.#at.pointer, offset }, giveUp, mask);
+            f.free(mask);
+          }
+        });
+        this.#at.advance(MASKED_LANES);
+        this.#at.pushIsBeforeEnd();
+        f.brIf(again);
+      });
+    if (!done) emitLoop();
+    else
+      f.block(undefined, (end) => {
+        f.block(undefined, (giveUp) => {
+          emitLoop(giveUp);
+          f.br(end);
+        });
+        this.#at.advance(done);
+        this.emitSlowLoop(slow);
+      });
+    f.free(bits, ...(done ? [done] : []));
   }
 
   /** Groups of chunks that are fully active, others one by one. */

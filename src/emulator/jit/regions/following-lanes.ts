@@ -91,23 +91,15 @@ export function storeFollowing(f: FunctionBuilder, address: Local, { offset, dat
   }
 }
 
-/** A dword of lanes that overlap; or, with a `swizzle` of dwords, are the same. */
-export function pushOverlapping(f: FunctionBuilder, address: Local, at: number, swizzle?: Local): void {
-  f.get(address);
-  f.load('v128.load', at, DEVICE_MEMORY);
-  if (!swizzle) return;
-  f.get(swizzle);
-  f.op('i8x16.relaxed_swizzle');
-}
-
 /**
- * Sets the low and the high dwords of values of 8 bytes; each lane gets that of the lane that `swizzle` says.
+ * Sets the low and the high dwords of values of 8 bytes; each lane gets that of the lane that `swizzle` says,
+ * if it is there.
  */
 export function loadFollowingPair(
   f: FunctionBuilder,
   address: Local,
   at: number,
-  swizzle: Local,
+  swizzle: Local | undefined,
   [low, high]: DwordPair,
 ): void {
   const first = f.local('v128');
@@ -123,8 +115,10 @@ export function loadFollowingPair(
     f.get(first);
     f.get(high);
     f.shuffle(pattern);
-    f.get(swizzle);
-    f.op('i8x16.relaxed_swizzle');
+    if (swizzle) {
+      f.get(swizzle);
+      f.op('i8x16.relaxed_swizzle');
+    }
     f.set(dword);
   }
   f.free(first);

@@ -24,7 +24,8 @@ import {
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type AccessGroup, isAccess, isAheadOfChunk } from './access-group.ts';
 import { allocationAt } from './allocation-at.ts';
-import type { BodyValues, ChunkBody } from './chunk-body.ts';
+import type { BodyValues } from './body-values.ts';
+import type { ChunkBody } from './chunk-body.ts';
 import type { ChunkCursor } from './chunk-cursor.ts';
 import { type FoundRange, isInRange } from './found-range.ts';
 import type { LinearEnvironment } from './linear-access.ts';
@@ -67,7 +68,7 @@ export function isFoundLoad(group: AccessGroup, groups: ReadonlyMap<Node, Access
 export function indexValues(found: Iterable<AccessGroup>): BodyValues {
   const kept = [...found].map(({ parts }) => parts.indexed!.index);
   const lanes = [...new Set(kept.flatMap(valuesOfIndex))].sort((a, b) => a.id - b.id);
-  return { lanes, rows: new Map(), ballots: new Map(), ...NO_FACTS, kept };
+  return { lanes, rows: new Map(), ballots: new Map(), manyBallots: [], ...NO_FACTS, kept };
 }
 
 export class FoundLoads {

@@ -4,7 +4,7 @@ import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
-import { areOverlapping, followingSpread, isByDword, isFollowing, mayOverlap } from './following-lanes.ts';
+import { followingSpread, isByDword, isFollowing, mayOverlap } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import type { IndexedAddress, Node } from './node.ts';
 
@@ -39,10 +39,8 @@ export interface VectorAccess {
    * else is looked for.
    */
   readonly isVector: Local | undefined;
-  /** Bytes of each lane's value, or of each of its dwords, in that of four lanes that follow each other. */
-  readonly swizzle: Local;
-  /** Of loads of two dwords: whether the second one is what the next lane has as its first. */
-  readonly overlaps: Local | undefined;
+  /** Of loads of a dword at most: bytes of each lane's value in that of four lanes that follow each other. */
+  readonly swizzle: Local | undefined;
 }
 
 export interface LinearEnvironment {
@@ -68,19 +66,16 @@ export function newVector(f: FunctionBuilder, group: AccessGroup): VectorAccess 
   const { unitBytes } = group;
   if (!VECTOR_UNITS.has(unitBytes) && !mayOverlap(group)) return undefined;
   const isVector = hasNeighbors(group) || isByDword(group) ? f.local('i32') : undefined;
-  const overlaps = unitBytes === 8 && mayOverlap(group) ? f.local('i32') : undefined;
-  return { isVector, swizzle: f.local('v128'), overlaps };
+  return { isVector, swizzle: group.writes || mayOverlap(group) ? undefined : f.local('v128') };
 }
 
 /** Says which way vectors are made of lanes at such a distance. */
 export function setVector(
   f: FunctionBuilder,
-  { isVector, swizzle, overlaps }: VectorAccess,
+  { isVector, swizzle }: VectorAccess,
   group: AccessGroup,
   stride: Local,
 ): void {
   if (isVector) assign(f, isVector, isFollowing(stride, group.unitBytes, group));
-  if (overlaps) assign(f, overlaps, areOverlapping(stride));
-  const unitBytes = isByDword(group) ? 4 : group.unitBytes;
-  if (!group.writes) assign(f, swizzle, followingSpread(stride, unitBytes, isVector !== undefined));
+  if (swizzle) assign(f, swizzle, followingSpread(stride, group.unitBytes, isVector !== undefined));
 }

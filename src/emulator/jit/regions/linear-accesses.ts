@@ -12,6 +12,7 @@ import {
   geU,
   gtU,
   gtU64,
+  loadFrom,
   ltS,
   ltU,
   ne,
@@ -30,15 +31,15 @@ import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
-import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
+import { DEVICE_MEMORY, HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
 import {
+  areOverlapping,
   isByDword,
   isFollowing,
   loadFollowingPair,
   pushFollowing,
-  pushOverlapping,
   storeFollowing,
 } from './following-lanes.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
@@ -122,11 +123,7 @@ export class LinearAccesses {
   release(): void {
     const { f } = this.#environment.state;
     for (const { address, stride, vector } of this.#accesses.values())
-      f.free(
-        ...[address, stride, vector?.isVector, vector?.swizzle, vector?.overlaps].filter(
-          (local) => local !== undefined,
-        ),
-      );
+      f.free(...[address, stride, vector?.isVector, vector?.swizzle].filter((local) => local !== undefined));
     f.free(...this.#bases.values());
   }
 
@@ -362,34 +359,30 @@ export class LinearAccesses {
     const { f, spaces } = this.#environment.state;
     const access = this.of(group);
     const { address, vector } = access;
-    const results = dwords.map(() => f.local('v128'));
+    const parts = dwords.map(({ load, index }) => ({
+      result: f.local('v128'),
+      at: load.address!.offset + index * 4,
+      sizeBytes: laneAccessOf(load)!.sizeBytes,
+    }));
     const following = (): void => {
-      for (const [i, { load, index }] of dwords.entries()) {
-        if (isByDword(group)) pushOverlapping(f, address, load.address!.offset + index * 4, vector!.swizzle);
-        else {
-          pushFollowing(f, address, load.address!.offset, laneAccessOf(load)!.sizeBytes);
-          f.get(vector!.swizzle);
-          f.op('i8x16.relaxed_swizzle');
-        }
-        f.set(results[i]!);
+      for (const { result, at, sizeBytes } of parts) {
+        pushFollowing(f, address, at, sizeBytes);
+        f.get(vector!.swizzle!);
+        f.op('i8x16.relaxed_swizzle');
+        f.set(result);
       }
     };
     const apart = (): void =>
       this.#withLanes(access, (lanes) => {
-        for (const [i, { load, index }] of dwords.entries())
-          loadLanes(f, results[i]!, lanes, load.address!.offset + index * 4, laneAccessOf(load)!.sizeBytes);
+        for (const { result, at, sizeBytes } of parts) loadLanes(f, result, lanes, at, sizeBytes);
       });
     if (group.space === 'private') {
-      for (const [i, { load, index }] of dwords.entries()) {
-        pushPrivate(f, address, load.address!.offset + index * 4, laneAccessOf(load)!.sizeBytes, spaces.waveSize);
-        f.set(results[i]!);
+      for (const { result, at, sizeBytes } of parts) {
+        pushPrivate(f, address, at, sizeBytes, spaces.waveSize);
+        f.set(result);
       }
-    } else if (vector?.isVector) {
-      f.get(vector.isVector);
-      f.if(undefined, following, apart);
-    } else if (vector) following();
-    else apart();
-    return results;
+    } else this.#emitVectors(access, isByDword(group) ? () => this.#loadDwords(access, parts) : following, apart);
+    return parts.map(({ result }) => result);
   }
 
   /** Whether it is asked in each chunk how dwords of a group are loaded. */
@@ -401,26 +394,20 @@ export class LinearAccesses {
   loadPair(node: Node, group: AccessGroup, index: number, pair: DwordPair): void {
     const { f } = this.#environment.state;
     const access = this.of(group);
-    const { address, vector } = access;
     const at = node.address!.offset + index * 4;
-    const byDword = (swizzle?: Local): void => {
-      for (const [i, dword] of pair.entries()) {
-        pushOverlapping(f, address, at + i * 4, swizzle);
-        f.set(dword);
-      }
-    };
-    const following = (): void => {
-      if (isByDword(group)) byDword(vector!.swizzle);
-      else {
-        f.get(vector!.overlaps!);
-        f.if(
-          undefined,
-          () => byDword(),
-          () => loadFollowingPair(f, address, at, vector!.swizzle, pair),
-        );
-      }
-    };
+    const dwords = pair.map((result, i) => ({ result, at: at + i * 4 }));
+    const following = (): void =>
+      this.#loadDwords(access, dwords, {
+        same: () => loadPair(f, [access.address], at, pair),
+        others: () => loadFollowingPair(f, access.address, at, undefined, pair),
+      });
     const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, pair));
+    this.#emitVectors(access, isByDword(group) ? () => this.#loadDwords(access, dwords) : following, apart);
+  }
+
+  /** Emits an access of vectors, or, where lanes do not follow each other, that of each lane. */
+  #emitVectors({ vector }: LinearAccess, following: () => void, apart: () => void): void {
+    const { f } = this.#environment.state;
     if (vector?.isVector) {
       f.get(vector.isVector);
       f.if(undefined, following, apart);
@@ -428,21 +415,39 @@ export class LinearAccesses {
     else apart();
   }
 
+  /**
+   * Emits loads of dwords of lanes that are the same, or of which each has as its next dword what the next
+   * lane has. `ways`: how pairs are loaded of lanes that are the same, and of lanes that are neither.
+   */
+  #loadDwords(
+    { address, stride }: LinearAccess,
+    dwords: readonly { readonly result: Local; readonly at: number }[],
+    ways?: { readonly same: () => void; readonly others: () => void },
+  ): void {
+    const { f } = this.#environment.state;
+    const all = (name: 'v128.load' | 'v128.load32_splat'): void => {
+      for (const { result, at } of dwords) assign(f, result, loadFrom(name, address, at, DEVICE_MEMORY));
+    };
+    const overlapping = (): void => all('v128.load');
+    const others = (): void => {
+      push(f, areOverlapping(stride!));
+      f.if(undefined, overlapping, ways!.others);
+    };
+    push(f, eqz(stride!));
+    f.if(undefined, ways?.same ?? (() => all('v128.load32_splat')), ways ? others : overlapping);
+  }
+
   /** In the lanes of `nibble`, or in all. */
   store(node: Node, group: AccessGroup, data: readonly Local[], nibble?: Local): void {
     const { f, spaces } = this.#environment.state;
     const access = this.of(group);
-    const { address, vector } = access;
+    const { address } = access;
     const stored = { offset: node.address!.offset, data, sizeBytes: laneAccessOf(node)!.sizeBytes };
     const following = (): void => storeFollowing(f, address, stored);
     const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, stored, nibble));
     if (nibble) apart();
     else if (group.space === 'private') storePrivate(f, address, stored, spaces.waveSize);
-    else if (vector?.isVector) {
-      f.get(vector.isVector);
-      f.if(undefined, following, apart);
-    } else if (vector) following();
-    else apart();
+    else this.#emitVectors(access, following, apart);
   }
 
   /** Emits the addresses of the chunk's lanes for `body`. */

@@ -5,7 +5,8 @@
 import { assign, ne64, operation, type Push, push, zext64 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import type { AccessGroup } from './access-group.ts';
-import type { BodyValues, ChunkEnvironment } from './chunk-body.ts';
+import type { BodyValues } from './body-values.ts';
+import type { ChunkEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
 import { type ApartLanes, lanesPart } from './lanes-part.ts';
 import type { Node } from './node.ts';

@@ -4,7 +4,8 @@
  */
 import type { Local } from '../../../wasm/function.ts';
 import type { AccessGroup } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
+import type { BodyValues } from './body-values.ts';
+import { ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
 import { ChunkWays } from './chunk-ways.ts';
 import { Hoisted } from './hoisted.ts';

@@ -19,7 +19,8 @@ import {
 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import type { AccessGroup } from './access-group.ts';
-import type { BodyValues, ChunkEnvironment } from './chunk-body.ts';
+import type { BodyValues } from './body-values.ts';
+import type { ChunkEnvironment } from './chunk-body.ts';
 import { type ApartLanes, lanesPart } from './lanes-part.ts';
 import type { Node } from './node.ts';
 

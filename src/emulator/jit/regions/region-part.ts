@@ -8,7 +8,8 @@ import type { ValueType } from '../../../wasm/types.ts';
 import { wasmType } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { usedBy } from './access-group.ts';
-import type { BodyValues, ChunkEnvironment } from './chunk-body.ts';
+import { type BodyValues, resultNodes } from './body-values.ts';
+import type { ChunkEnvironment } from './chunk-body.ts';
 import { constantOf } from './graph.ts';
 import type { Node } from './node.ts';
 import { splatsOf } from './splats.ts';
@@ -100,7 +101,7 @@ export class RegionPart {
 }
 
 /** Values of the wave that a body reads. */
-export function uniformOf({ lanes, rows, ballots }: BodyValues, isFast: boolean): readonly Node[] {
-  const used = [...lanes.flatMap((node) => usedBy(node, isFast)), ...rows.values(), ...ballots.values()];
+export function uniformOf(values: BodyValues, isFast: boolean): readonly Node[] {
+  const used = [...values.lanes.flatMap((node) => usedBy(node, isFast)), ...resultNodes(values)];
   return [...new Set(used.filter((node) => !node.lane))];
 }

@@ -21,7 +21,8 @@ import {
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type AccessGroup, isAheadOfChunk, uniformBehind } from './access-group.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
+import type { BodyValues } from './body-values.ts';
+import { ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
 import { ChunkCursor } from './chunk-cursor.ts';
 import { Hoisted } from './hoisted.ts';
 import type { ApartLanes } from './lanes-part.ts';

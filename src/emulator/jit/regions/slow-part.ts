@@ -2,7 +2,8 @@
 import type { Local } from '../../../wasm/function.ts';
 import { pushNibbleMask } from '../../lowering/chunk-place.ts';
 import { captured } from '../../lowering/emitter.ts';
-import { type BodyValues, ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
+import type { BodyValues } from './body-values.ts';
+import { ChunkBody, type ChunkEnvironment } from './chunk-body.ts';
 import { RegionPart } from './region-part.ts';
 
 /** The result emits a call for the chunk whose first lane is `chunk`. */
