@@ -62,5 +62,5 @@ export function compareOutcomes(
   const expected = outcomeOf(program, { ...options, executor: 'reference' }, launch);
   assert.equal(expected.fault !== undefined, mayFault, expected.fault ?? 'no fault');
   for (const [name, executor] of Object.entries(EXECUTORS))
-    assert.deepEqual(outcomeOf(program, { ...options, ...executor }, launch), expected, name);
+    assert.deepEqual(outcomeOf(program, { ...executor, ...options }, launch), expected, name);
 }

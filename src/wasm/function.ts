@@ -106,15 +106,22 @@ export class FunctionBuilder implements FunctionRef {
    * zero.
    */
   local(type: ValueType): Local {
-    let index = this.#freeSlots.get(type)?.pop();
-    if (index === undefined) {
-      index = this.#parameters.length + this.#localTypes.length;
-      this.#limit(index, MAX_LOCALS - 1, 'locals');
-      this.#localTypes.push(type);
-    }
+    const index = this.#freeSlots.get(type)?.pop() ?? this.#newSlot(type);
     const local: LocalSlot = { index, type, live: true };
     this.#scope?.push(local);
     return local;
+  }
+
+  /** A local in a slot of its own, which is 0 when the function begins, wherever it is first used. */
+  ownLocal(type: ValueType): Local {
+    return { index: this.#newSlot(type), type, live: true } as LocalSlot;
+  }
+
+  #newSlot(type: ValueType): number {
+    const index = this.#parameters.length + this.#localTypes.length;
+    this.#limit(index, MAX_LOCALS - 1, 'locals');
+    this.#localTypes.push(type);
+    return index;
   }
 
   /** Gives the slots back for later locals of the same type. */

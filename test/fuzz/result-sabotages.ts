@@ -2,6 +2,7 @@
 import type { Sabotage } from './sabotages.ts';
 
 const manyMasks = ['--test', '--test-isolation=none', 'src/emulator/many-masks.test.ts'];
+const learnedRanges = ['--test', '--test-isolation=none', 'src/emulator/learned-ranges.test.ts'];
 const regions = 'src/emulator/jit/regions';
 
 export const RESULT_SABOTAGES: readonly Sabotage[] = [
@@ -102,5 +103,19 @@ export const RESULT_SABOTAGES: readonly Sabotage[] = [
     from: 'same: () => loadPair(f, [access.address], at, pair),',
     to: 'same: () => loadFollowingPair(f, access.address, at, undefined, pair),',
     noticedBy: manyMasks,
+  },
+  {
+    name: 'learned ranges: places that others take',
+    file: 'src/emulator/jit/function/range-places.ts',
+    from: "operation('i64.and', known, others)",
+    to: 'known',
+    noticedBy: learnedRanges,
+  },
+  {
+    name: 'learned ranges: more than are told apart',
+    file: 'src/emulator/jit/function/range-places.ts',
+    from: 'numbers.some((number) => number >= BIT_COUNT)',
+    to: 'false',
+    noticedBy: learnedRanges,
   },
 ];

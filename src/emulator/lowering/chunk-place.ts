@@ -1,4 +1,5 @@
 /** Where code of one chunk of 4 lanes finds its lanes, and what follows from that alone. */
+import { and, push, select } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { NIBBLE_MASKS } from '../machine/layout.ts';
 import { captured } from './emitter.ts';
@@ -19,6 +20,8 @@ export interface PackedLanes {
   readonly lanes: readonly Local[];
   /** The wave's address plus 4 bytes for each lane before one. */
   readonly pointers: readonly Local[];
+  /** Their bits in a mask of all lanes; 0 of one that is there already. */
+  readonly bits: readonly Local[];
 }
 
 /** The chunk's part of a row. */
@@ -125,16 +128,8 @@ export function pushLaneBits(f: FunctionBuilder, place: ChunkPlace, bits: Local)
     f.op('i64.shl');
     return;
   }
-  for (const [i, lane] of packed.lanes.entries()) {
-    f.get(bits);
-    f.i32(i);
-    f.op('i32.shr_u');
-    f.i32(1);
-    f.op('i32.and');
-    f.op('i64.extend_i32_u');
-    f.get(lane);
-    f.op('i64.extend_i32_u');
-    f.op('i64.shl');
+  for (const [i, bit] of packed.bits.entries()) {
+    push(f, select(bit, 0n, and(bits, 1 << i)));
     if (i > 0) f.op('i64.or');
   }
 }

@@ -6,6 +6,7 @@ import type { AddressSpaces } from '../../lowering/memory-access.ts';
 import type { ModuleContext } from '../../lowering/module-context.ts';
 import type { Decoded } from './decoded.ts';
 import type { Literals } from './literals.ts';
+import { RangePlaces } from './range-places.ts';
 
 export class FunctionState {
   readonly f: FunctionBuilder;
@@ -16,6 +17,7 @@ export class FunctionState {
   readonly literals: Literals;
   /** Address of the literals. */
   readonly literalBase: Local;
+  readonly rangePlaces: RangePlaces;
 
   constructor(
     { context, spaces, literals }: Pick<FunctionState, 'context' | 'spaces' | 'literals'>,
@@ -29,6 +31,7 @@ export class FunctionState {
     this.e = { f, context };
     this.wave = wave;
     this.literalBase = literalBase;
+    this.rangePlaces = new RangePlaces(f);
   }
 
   /** A part of the function that it calls: a function with these parameters behind (wave, literals). */

@@ -18,7 +18,6 @@ import {
   zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { RANGE_SIZE_BYTES, WAVE_RANGES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
 import { allocationAt } from '../regions/allocation-at.ts';
@@ -45,14 +44,24 @@ export class LaneRanges {
   readonly #ranges = new Map<AccessGroup, Range>();
 
   /** Emits what comes before the code: nothing is known. */
-  emit({ f, wave }: FunctionState, groups: Iterable<AccessGroup>): void {
-    for (const [i, group] of [...new Set(groups)].entries()) {
-      const place = WAVE_RANGES + i * RANGE_SIZE_BYTES;
-      this.#ranges.set(group, { place, first: f.local('i64'), count: f.local('i64'), other: f.local('i64') });
-      f.get(wave);
-      f.i64(0n);
-      f.store('i64.store', place + COUNT);
-    }
+  emit({ f, wave, rangePlaces }: FunctionState, groups: Iterable<AccessGroup>): void {
+    const all = [...new Set(groups)];
+    if (all.length === 0) return;
+    const clear = (places: readonly number[]): void => {
+      for (const place of places) {
+        f.get(wave);
+        f.i64(0n);
+        f.store('i64.store', place + COUNT);
+      }
+    };
+    const places = rangePlaces.open(all.length, clear, true);
+    for (const [i, group] of all.entries())
+      this.#ranges.set(group, {
+        place: places[i]!,
+        first: f.local('i64'),
+        count: f.local('i64'),
+        other: f.local('i64'),
+      });
   }
 
   release({ f }: FunctionState): void {

@@ -125,7 +125,7 @@ export class LoopBody {
   /** Emits what comes before the loop over the groups. */
   prepare(): void {
     this.#hoisted.emit(this.#environment.state, new Set(this.#groups.values()));
-    this.#ranges?.emit(this.#groups.values(), this.#environment.storedAllocation !== undefined);
+    this.#ranges?.beginLoop(this.#groups.values(), this.#environment.storedAllocation !== undefined);
     const { state, invariants, plan } = this.#environment;
     const { f, wave } = state;
     for (const node of this.#splatted) {

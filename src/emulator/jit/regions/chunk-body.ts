@@ -31,6 +31,8 @@ export interface ChunkEnvironment {
   readonly region: Region;
   scalar(node: Node): Local;
   splat(node: Node): Lanes;
+  /** Where ranges of permitted addresses are that a region has begun. */
+  readonly ranges: ReadonlyMap<AccessGroup, number>;
   /** Offset in the wave state of a row that lanes read from each other. */
   gatheredRow(offset: number): number;
 }

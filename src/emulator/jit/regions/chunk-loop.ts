@@ -51,6 +51,7 @@ interface LoopContents {
   readonly usually: BodyValues;
   readonly groups: ReadonlyMap<Node, AccessGroup>;
   readonly hoisted: Hoisted;
+  readonly ranges: PermittedRanges;
   /** A value of the wave in each lane, where bodies use it. */
   splatOf(node: Node): Lanes | undefined;
   /** Emits what all bodies use; `release` frees it. */
@@ -102,8 +103,8 @@ export class ChunkLoop {
   emit(): void {
     const isFast = haveFastAccess(this.#values.usualLanes);
     const contents = this.#contents(isFast);
-    const { environment, usually, groups, hoisted } = contents;
-    const ranges = new PermittedRanges(this.#state);
+    const { environment, usually, groups, hoisted, ranges } = contents;
+    if (isFast) ranges.beginRegion(groups.values());
     const fastly = { hoisted, groups, ranges, linear: undefined };
     const fast = isFast ? new ChunkBody(environment, usually, fastly) : undefined;
     this.#prepare();
@@ -122,7 +123,6 @@ export class ChunkLoop {
   #emitMain(contents: LoopContents, fast: ChunkBody | undefined, fastly: FastEnvironment): void {
     const { environment, all, usually, groups, hoisted } = contents;
     contents.emit();
-    fastly.ranges.emit(groups.values());
     const isAtomic = all.lanes.some(({ leaf }) => leaf.kind === 'atomic');
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
     this.#at.goToFirst();
@@ -163,7 +163,7 @@ export class ChunkLoop {
     emitAfter = (): void => {},
   ): void {
     const contents = this.#contents(true);
-    const { environment, all, usually, groups, hoisted } = contents;
+    const { environment, all, usually, groups, hoisted, ranges } = contents;
     this.#prepare();
     contents.emit();
     const accessed = { state: this.#state, hoisted, scalar: this.#scalar };
@@ -173,7 +173,7 @@ export class ChunkLoop {
     const found = newFoundRanges(this.#state.f, accesses.difference(new Set(ahead)));
     const others = [...guards.flatMap(operandsOf), ...(series?.plan.clamps ?? []).map(({ value }) => value)];
     const linear = new LinearAccesses(accessed, ahead, others);
-    const fastly = { hoisted, groups, ranges: new PermittedRanges(this.#state), linear, found };
+    const fastly = { hoisted, groups, ranges, linear, found };
     // Where a chunk gives up, it has stored nothing.
     const isStore = ({ leaf }: Node): boolean => leaf.kind === 'store';
     const lanes = [...usually.lanes.filter((node) => !isStore(node)), ...usually.lanes.filter(isStore)];
@@ -248,12 +248,14 @@ export class ChunkLoop {
     const guarded = lanesBehind(this.#region.guards.flatMap(operandsOf));
     const groups = isFast ? groupAccesses(usualLanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(this.#state.f);
+    const ranges = new PermittedRanges(this.#state);
     let splats: ReadonlyMap<Node, Lanes> = new Map();
     const environment: ChunkEnvironment = {
       state: this.#state,
       region: this.#region,
       scalar: this.#scalar,
       splat: (node) => splats.get(node)!,
+      ranges: ranges.places,
       gatheredRow: (offset) => this.#copies.of(offset),
     };
     const emit = (): void => {
@@ -266,7 +268,7 @@ export class ChunkLoop {
       this.#state.f.free(...new Set([...splats.values()].flat()));
     };
     const splatOf = (node: Node): Lanes | undefined => splats.get(node);
-    return { environment, all, usually, groups, hoisted, splatOf, emit, release };
+    return { environment, all, usually, groups, hoisted, ranges, splatOf, emit, release };
   }
 
   /** What `linear` asks of the chunks from the one at hand on. */

@@ -39,8 +39,7 @@ export function lanesPart(
   const part = new RegionPart(caller, values, options, ({ state, environment, values, parameters }) => {
     const hoisted = new Hoisted(state.f);
     hoisted.emit(state, new Set(groups.values()));
-    const ranges = new PermittedRanges(state);
-    ranges.emit(groups.values());
+    const ranges = new PermittedRanges(state, environment.ranges);
     const body = new ChunkBody(environment, values, { hoisted, groups, ranges, linear: undefined });
     emit({ state, lanes: parameters[0]!, body });
   });

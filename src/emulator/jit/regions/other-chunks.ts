@@ -44,8 +44,7 @@ export function otherChunks(
     const [chunk, last, exec] = parameters as [Local, Local, Local];
     const hoisted = new Hoisted(f);
     hoisted.emit(state, new Set(groups.values()));
-    const ranges = new PermittedRanges(state);
-    ranges.emit(groups.values());
+    const ranges = new PermittedRanges(state, environment.ranges);
     const body = new ChunkBody(environment, values, { hoisted, groups, ranges, linear: undefined });
     const slow = slowPart(environment, own(all));
     const at = new ChunkCursor(state);

@@ -61,6 +61,7 @@ export function packedPart(
       [own(), own(), own(), own()],
       [own(), own(), own(), own()],
     ];
+    const bits = lanes.map(() => f.local('i64'));
     const before = f.local('i64');
     f.block(undefined, (end) => {
       f.loop(undefined, (again) => {
@@ -68,11 +69,13 @@ export function packedPart(
         for (const [i, lane] of lanes.entries()) {
           const next = operation('i32.wrap_i64', operation('i64.ctz', rest));
           assign(f, lane, i === 0 ? next : select(lanes[i - 1]!, next, operation('i64.eqz', rest)));
+          assign(f, bits[i]!, rest);
           assign(f, rest, operation('i64.and', rest, operation('i64.sub', rest, 1n)));
+          assign(f, bits[i]!, operation('i64.xor', bits[i]!, rest));
           assign(f, pointers[i]!, sum(wave, shl(lane, 2)));
         }
         f.block(undefined, (giveUp) => {
-          const place = { chunk: lanes[0]!, pointer: pointers[0]!, offset: 0, packed: { lanes, pointers } };
+          const place = { chunk: lanes[0]!, pointer: pointers[0]!, offset: 0, packed: { lanes, pointers, bits } };
           body.emitFast(place, giveUp);
           push(f, operation('i64.eqz', rest));
           f.brIf(end);

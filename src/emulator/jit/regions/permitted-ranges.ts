@@ -3,7 +3,7 @@
  * group of accesses one range of device memory, against which four lanes' addresses are held at once. An
  * address outside it is looked up as usual, and its allocation becomes the range.
  *
- * What was learned is forgotten when the code is left, so that memory that is freed meanwhile is not used
+ * What was learned is forgotten when the function is left, so that memory that is freed meanwhile is not used
  * again before (see Grace).
  */
 import {
@@ -22,7 +22,6 @@ import {
   zext64,
 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
-import { RANGE_COUNT, RANGE_SIZE_BYTES, WAVE_RANGES } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
 import { allocationAt } from './allocation-at.ts';
@@ -42,27 +41,45 @@ const SIGN = -0x80000000;
 
 export class PermittedRanges {
   readonly #state: FunctionState;
-  /** Where they are in the wave. */
-  readonly #places = new Map<AccessGroup, number>();
+  readonly #places: Map<AccessGroup, number>;
 
-  constructor(state: FunctionState) {
+  /** `places`: where ranges are that code around this has begun. */
+  constructor(state: FunctionState, places: ReadonlyMap<AccessGroup, number> = new Map()) {
     this.#state = state;
+    this.#places = new Map(places);
+  }
+
+  /** Where they are in the wave. */
+  get places(): ReadonlyMap<AccessGroup, number> {
+    return this.#places;
   }
 
   /**
-   * Emits what comes before the code: nothing is known. Some groups get no range, and none does where
-   * accesses are not checked, unless code is to know where they lead (`always`).
+   * Emits what comes before a region, which knows what it has learned since its function began. Some groups
+   * get no range, and none does where accesses are not checked.
    */
-  emit(groups: Iterable<AccessGroup>, always = false): void {
-    const { f, wave, context } = this.#state;
-    const hasAny = ({ space }: AccessGroup): boolean => space === 'global' || space === 'flat';
-    const places = [...new Set(groups)].filter(hasAny).slice(0, RANGE_COUNT);
-    if (places.length === 0 || (!context.checksAccesses && !always)) return;
+  beginRegion(groups: Iterable<AccessGroup>): void {
+    if (this.#state.context.checksAccesses) this.#begin(groups, false);
+  }
+
+  /** Emits what comes before a loop: nothing is known. `always`: also where accesses are not checked. */
+  beginLoop(groups: Iterable<AccessGroup>, always: boolean): void {
+    if (this.#state.context.checksAccesses || always) this.#begin(groups, true);
+  }
+
+  #begin(groups: Iterable<AccessGroup>, isOnce: boolean): void {
+    const all = [...new Set(groups)].filter(({ space }) => space === 'global' || space === 'flat');
+    if (all.length === 0) return;
+    const places = this.#state.rangePlaces.open(all.length, (places) => this.#clear(places), isOnce);
+    for (const [i, place] of places.entries()) this.#places.set(all[i]!, place);
+  }
+
+  /** Emits that no address is in the ranges at some places. */
+  #clear(places: readonly number[]): void {
+    const { f, wave } = this.#state;
     const none = f.local('v128');
     assign(f, none, operation('i32x4.splat', SIGN));
-    for (const [i, group] of places.entries()) {
-      const place = WAVE_RANGES + i * RANGE_SIZE_BYTES;
-      this.#places.set(group, place);
+    for (const place of places) {
       f.get(wave);
       f.get(none);
       f.store('v128.store', place + COUNT);
