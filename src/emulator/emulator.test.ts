@@ -86,6 +86,28 @@ const MISALIGNED_PRIVATE = `
   global_store_dword v1, v14, s[0:1] offset:24
   s_endpgm`;
 const LOOP = '.L: s_branch .L';
+const WAIT_FOR_LAST_WAVE = `
+  v_and_b32 v0, 0x3ff, v0
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 7
+  v_readfirstlane_b32 s2, v0
+  s_barrier
+  s_cmp_eq_u32 s2, 192
+  s_cbranch_scc1 .Llast
+  s_cmp_eq_u32 s2, 0
+  s_cbranch_scc0 .Lend
+.Lwait:
+  ds_read_b32 v3, v1
+  s_waitcnt lgkmcnt(0)
+  v_cmp_ne_u32 vcc, 0, v3
+  s_cbranch_vccz .Lwait
+  global_store_dword v1, v3, s[0:1]
+  s_endpgm
+.Llast:
+  ds_write_b32 v1, v2
+.Lend:
+  s_endpgm`;
+
 const MISSED_BARRIER = `
   v_readfirstlane_b32 s4, v0
   s_cmp_eq_u32 s4, 64
@@ -182,6 +204,15 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     const [place, impression] = dispatch.describeWaves();
     assert.match(place!, /^8 waves asleep at pc 0x7f00[0-9a-f]+ in kernel\+0x0: s_sleep 1; .*; and 4 more workgroups$/);
     assert.match(impression!, /RPC port/);
+  });
+
+  test(`${executor}: behind a barrier a wave waits for another, longer than its turn`, () => {
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    const shape = { gridSize: [256, 1, 1], workgroupSize: [256, 1, 1], ldsSizeBytes: 64 } as const;
+    const dispatch = rig.start(WAIT_FOR_LAST_WAVE, shape);
+    for (let turn = 0; turn < 200 && rig.emulator.advance(5) === 'running'; turn++);
+    assert.equal(dispatch.state, 'complete');
+    assert.equal(rig.dword(0), 7);
   });
 
   test(`${executor}: a barrier that one wave does not reach is reported with where every wave is`, () => {

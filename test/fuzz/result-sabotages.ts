@@ -118,4 +118,11 @@ export const RESULT_SABOTAGES: readonly Sabotage[] = [
     to: 'false',
     noticedBy: learnedRanges,
   },
+  {
+    name: 'barriers: waves that go on behind one that leaves',
+    file: 'src/emulator/schedule/workgroup.ts',
+    from: 'words[first + i] = READY;\n  }\n\n  get',
+    to: '{}\n  }\n\n  get',
+    noticedBy: ['--test', '--test-isolation=none', 'src/emulator/emulator.test.ts'],
+  },
 ];

@@ -131,8 +131,8 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'series: rows of the grid',
     file: 'src/emulator/handlers/group-runner.ts',
-    from: "assign(f, granted, sub(sub(field('fullX'), field('idX')), 1));",
-    to: "assign(f, granted, field('remaining'));",
+    from: "assign(f, granted, sub(sub(this.#field('fullX'), this.#field('idX')), 1));",
+    to: "assign(f, granted, this.#field('remaining'));",
     noticedBy: series,
   },
   {

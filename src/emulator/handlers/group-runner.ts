@@ -2,7 +2,20 @@
  * Runs the waves of a workgroup, and further workgroups in its place, until the host is needed: in
  * WebAssembly, because small kernels spend less time in a wave than it takes to call it.
  */
-import { assign, loadFrom, ltU, type Push, push, select, sub, type Term } from '../../wasm/expression.ts';
+import {
+  assign,
+  eq,
+  eqz,
+  loadFrom,
+  ltU,
+  or,
+  type Push,
+  push,
+  select,
+  sub,
+  sum,
+  type Term,
+} from '../../wasm/expression.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -55,7 +68,11 @@ class GroupRunner {
   readonly #wave: Local;
   /** Address of the state of the wave. */
   readonly #state: Local;
+  readonly #count: Local;
+  /** How many waves wait at the barrier. */
   readonly #waiting: Local;
+  /** State of waves that may go on, besides those that are ready. */
+  readonly #goesOn: Local;
 
   constructor(f: FunctionBuilder, run: FunctionRef, { waveSize, stoppedScalar }: AddressSpaces, hasLeaders: boolean) {
     this.#f = f;
@@ -66,14 +83,21 @@ class GroupRunner {
     this.#index = f.local('i32');
     this.#wave = f.local('i32');
     this.#state = f.local('i32');
+    this.#count = f.local('i32');
     this.#waiting = f.local('i32');
+    this.#goesOn = f.local('i32');
     this.#start = new WaveStarter(f, { group: this.#group, wave: this.#wave, waveSize, hasLeaders });
   }
 
   emit(): void {
     const f = this.#f;
+    this.#setCount();
+    this.#setReleased(false);
+    assign(f, this.#waiting, 0);
+    this.#eachWave(() => assign(f, this.#waiting, sum(this.#waiting, this.#isState(stateCode('barrier')))));
     f.loop(undefined, (turns) => {
       this.#eachWave(() => this.#runWave());
+      this.#setReleased(false);
       this.#push('live');
       f.op('i32.eqz');
       f.if(undefined, () => {
@@ -82,27 +106,30 @@ class GroupRunner {
         f.br(turns);
       });
       // When all that live wait at the barrier, they go on.
-      f.i32(0);
-      f.set(this.#waiting);
-      this.#eachWave(() => {
-        f.get(this.#waiting);
-        this.#pushIsState('barrier');
-        f.op('i32.add');
-        f.set(this.#waiting);
-      });
       f.get(this.#waiting);
       this.#push('live');
       f.op('i32.eq');
       f.if(undefined, () => {
-        this.#eachWave(() => {
-          this.#pushIsState('barrier');
-          f.if(undefined, () => this.#setState('ready'));
-        });
+        assign(f, this.#waiting, 0);
+        this.#setReleased(true);
         this.#pushIsBelowLimit();
         f.brIf(turns);
+        this.#set('current', () => f.i32(-1));
       });
     });
     f.i32(-1);
+  }
+
+  /** Whether the waves behind the current one that wait at the barrier may go on. */
+  #setReleased(isReleased: boolean): void {
+    const f = this.#f;
+    this.#set('released', () => f.i32(isReleased ? 1 : 0));
+    assign(f, this.#goesOn, stateCode(isReleased ? 'barrier' : 'ready'));
+  }
+
+  #setCount(): void {
+    this.#push('count');
+    this.#f.set(this.#count);
   }
 
   #push(field: GroupField): void {
@@ -135,39 +162,26 @@ class GroupRunner {
 
   #eachWave(body: () => void): void {
     const f = this.#f;
-    f.i32(0);
-    f.set(this.#index);
-    f.get(this.#group);
-    f.i32(GROUP_STATES);
-    f.op('i32.add');
-    f.set(this.#state);
+    assign(f, this.#index, 0);
+    assign(f, this.#state, sum(this.#group, GROUP_STATES));
     this.#push('waves');
     f.set(this.#wave);
     f.loop(undefined, (again) => {
       body();
-      f.get(this.#state);
-      f.i32(4);
-      f.op('i32.add');
-      f.set(this.#state);
-      f.get(this.#wave);
-      this.#push('waveStride');
-      f.op('i32.add');
-      f.set(this.#wave);
-      f.get(this.#index);
-      f.i32(1);
-      f.op('i32.add');
-      f.tee(this.#index);
-      this.#push('count');
-      f.op('i32.lt_u');
+      assign(f, this.#state, sum(this.#state, 4));
+      assign(f, this.#wave, sum(this.#wave, this.#field('waveStride')));
+      assign(f, this.#index, sum(this.#index, 1));
+      push(f, ltU(this.#index, this.#count));
       f.brIf(again);
     });
   }
 
-  #pushIsState(state: 'ready' | 'barrier'): void {
-    this.#f.get(this.#state);
-    this.#f.load('i32.load', 0);
-    this.#f.i32(stateCode(state));
-    this.#f.op('i32.eq');
+  #field(name: GroupField): Push {
+    return loadFrom('i32.load', this.#group, GROUP[name]);
+  }
+
+  #isState(state: Term): Push {
+    return eq(loadFrom('i32.load', this.#state, 0), state);
   }
 
   #setState(state: 'ready' | 'sleeping' | 'barrier' | 'ended'): void {
@@ -185,9 +199,9 @@ class GroupRunner {
   #runWave(): void {
     const f = this.#f;
     f.block(undefined, (done) => {
-      this.#pushIsState('ready');
-      f.op('i32.eqz');
+      push(f, eqz(or(this.#isState(stateCode('ready')), this.#isState(this.#goesOn))));
       f.brIf(done);
+      this.#setState('ready');
       f.loop(undefined, (again) => {
         this.#set('current', () => f.get(this.#index));
         f.get(this.#wave);
@@ -224,6 +238,7 @@ class GroupRunner {
           this.#add('events', 1);
           this.#goOnIfAlone(again);
           this.#setState('barrier');
+          assign(f, this.#waiting, sum(this.#waiting, 1));
         });
         this.#onExit('sleep', done, () => this.#setState('sleeping'));
       });
@@ -251,9 +266,7 @@ class GroupRunner {
   #goOnIfAlone(again: BlockLabel): void {
     if (this.#stoppedScalar !== undefined) return;
     const f = this.#f;
-    this.#push('count');
-    f.i32(1);
-    f.op('i32.eq');
+    push(f, eq(this.#count, 1));
     this.#pushIsBelowLimit();
     f.op('i32.and');
     f.brIf(again);
@@ -272,10 +285,7 @@ class GroupRunner {
       this.#set('series', () => f.i32(0));
       this.#set('live', () => f.i32(1));
       // No other wave of the workgroup has its turn.
-      this.#push('count');
-      f.i32(1);
-      f.op('i32.sub');
-      f.set(this.#index);
+      assign(f, this.#index, sub(this.#count, 1));
       this.#add('remaining', sub(0, done));
       this.#add('started', done);
       this.#advance('nextX', 'countX', () => this.#carry(), done);
@@ -287,15 +297,14 @@ class GroupRunner {
   #grantSeries(): void {
     const f = this.#f;
     const granted = f.local('i32');
-    const field = (name: GroupField): Push => loadFrom('i32.load', this.#group, GROUP[name]);
-    assign(f, granted, sub(sub(field('fullX'), field('idX')), 1));
+    assign(f, granted, sub(sub(this.#field('fullX'), this.#field('idX')), 1));
     for (const most of ['remaining', 'maxSeries'] as const)
-      assign(f, granted, select(granted, field(most), ltU(granted, field(most))));
+      assign(f, granted, select(granted, this.#field(most), ltU(granted, this.#field(most))));
     for (const [value, at] of [
       [granted, WAVE_SERIES],
       [this.#group, WAVE_GROUP],
     ] as const) {
-      push(f, field('waves'));
+      push(f, this.#field('waves'));
       push(f, value);
       f.store('i32.store', at);
     }
@@ -353,6 +362,7 @@ class GroupRunner {
     ] as const)
       this.#set(id, () => this.#push(next));
     this.#set('count', () => this.#push('fullCount'));
+    this.#setCount();
     this.#set('live', () => this.#push('fullCount'));
     this.#push('ldsBytes');
     f.if(undefined, () => {

@@ -55,6 +55,8 @@ const FIELDS = [
   /** Workgroups that may be done with another; those that the first wave did, with the current one, or 0. */
   'maxSeries',
   'series',
+  /** Whether waves behind the current one that wait at the barrier are ready, as the host is to see them. */
+  'released',
 ] as const;
 
 export type GroupField = (typeof FIELDS)[number];

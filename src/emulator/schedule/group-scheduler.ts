@@ -284,7 +284,7 @@ export class GroupScheduler implements RecordHolder {
     if (slot.hasTemplates) slot.setTriple(GROUP.nextX, this.#grid.idOf(this.#next));
     try {
       for (;;) {
-        const index = executor.runGroup(slot.group, this.#core.clock());
+        const index = slot.run(executor, this.#core.clock());
         if (index < 0 && this.#barriers?.goesOn(slot)) continue;
         if (index < 0) break;
         const state = this.#afterExit(slot.waves[index]!);

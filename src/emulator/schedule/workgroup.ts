@@ -3,6 +3,7 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
+import type { Executor } from '../code/emulator-core.ts';
 import {
   GROUP,
   GROUP_STATES,
@@ -33,6 +34,7 @@ export interface Wave {
 }
 
 const READY = stateCode('ready');
+const BARRIER = stateCode('barrier');
 const SPENT = stateCode('spent');
 const SLEEPING = stateCode('sleeping');
 const ENDED = stateCode('ended');
@@ -196,6 +198,26 @@ export class WorkgroupSlot {
     for (let at = first; at < end; at++) {
       if (words[at] === SLEEPING || (words[at] === SPENT && !someWait)) words[at] = READY;
     }
+  }
+
+  /** Runs its waves; returns as `RunGroup`. */
+  run(executor: Pick<Executor, 'runGroup'>, clock: bigint): number {
+    try {
+      return executor.runGroup(this.group, clock);
+    } finally {
+      this.#settle();
+    }
+  }
+
+  /** Shows waves as ready that go on behind the barrier. */
+  #settle(): void {
+    if (this.get(GROUP.released) === 0) return;
+    this.set(GROUP.released, 0);
+    const { words } = this.#state;
+    const first = (this.group + GROUP_STATES) >> 2;
+    // The runner's number of the current wave is -1 where all of them go on.
+    for (let i = (this.get(GROUP.current) + 1) | 0; i < this.waveCount; i++)
+      if (words[first + i] === BARRIER) words[first + i] = READY;
   }
 
   get liveWaves(): readonly Wave[] {
