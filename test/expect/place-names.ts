@@ -37,6 +37,15 @@ const FIXED = new Map<number, string>([
   [PAGE_EXTENTS, 'page_extents'],
 ]);
 
+/** As permitted-ranges.ts has them. */
+const RANGE_PARTS: ReadonlyMap<number, string> = new Map([
+  [0, 'first'],
+  [16, 'count'],
+  [32, 'index.first'],
+  [36, 'index.count'],
+  [40, 'index.base'],
+]);
+
 /** `v3`, `v3+16` for its lanes from 4 on, `s4`, `exec`; a number where it is something else. */
 export function placeName(offset: number, waveSize: 32 | 64): string {
   const fixed = FIXED.get(offset);
@@ -52,7 +61,7 @@ export function placeName(offset: number, waveSize: 32 | 64): string {
   if (offset >= WAVE_MATRIX_ROWS) return within('element', WAVE_MATRIX_ROWS);
   if (offset >= WAVE_RANGES) {
     const range = Math.floor((offset - WAVE_RANGES) / RANGE_SIZE_BYTES);
-    return `range${range}.${(offset - WAVE_RANGES) % RANGE_SIZE_BYTES === 0 ? 'first' : 'count'}`;
+    return `range${range}.${RANGE_PARTS.get((offset - WAVE_RANGES) % RANGE_SIZE_BYTES)!}`;
   }
   if (offset >= WAVE_TEMPORARY_ROWS) return within('temporary', WAVE_TEMPORARY_ROWS);
   return offset < 512 && offset % 4 === 0 ? `s${offset / 4}` : String(offset);

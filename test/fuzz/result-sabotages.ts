@@ -3,6 +3,7 @@ import type { Sabotage } from './sabotages.ts';
 
 const manyMasks = ['--test', '--test-isolation=none', 'src/emulator/many-masks.test.ts'];
 const learnedRanges = ['--test', '--test-isolation=none', 'src/emulator/learned-ranges.test.ts'];
+const memory = ['--test', '--test-isolation=none', 'src/emulator/machine/memory.test.ts'];
 const regions = 'src/emulator/jit/regions';
 
 export const RESULT_SABOTAGES: readonly Sabotage[] = [
@@ -85,14 +86,14 @@ export const RESULT_SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'loads of dwords: lanes that overlap',
-    file: `${regions}/linear-accesses.ts`,
+    file: `${regions}/following-lanes.ts`,
     from: "const overlapping = (): void => all('v128.load');",
     to: "const overlapping = (): void => all('v128.load32_splat');",
     noticedBy: manyMasks,
   },
   {
     name: 'loads of dwords: lanes that are the same',
-    file: `${regions}/linear-accesses.ts`,
+    file: `${regions}/following-lanes.ts`,
     from: "ways?.same ?? (() => all('v128.load32_splat'))",
     to: "ways?.same ?? (() => all('v128.load'))",
     noticedBy: manyMasks,
@@ -124,5 +125,61 @@ export const RESULT_SABOTAGES: readonly Sabotage[] = [
     from: 'words[first + i] = READY;\n  }\n\n  get',
     to: '{}\n  }\n\n  get',
     noticedBy: ['--test', '--test-isolation=none', 'src/emulator/emulator.test.ts'],
+  },
+  {
+    name: 'learned indices: another base',
+    file: 'src/emulator/jit/regions/permitted-ranges.ts',
+    from: "push(f, operation('i64.ne', own, loadFrom('i64.load', wave, place)));",
+    to: 'f.i32(0);',
+    noticedBy: learnedRanges,
+  },
+  {
+    name: 'learned indices: lanes behind the first',
+    file: 'src/emulator/jit/regions/permitted-ranges.ts',
+    from: 'BigInt(max - min + spanBytes)',
+    to: 'BigInt(max - min)',
+    noticedBy: learnedRanges,
+  },
+  {
+    name: 'learned indices: what is before the first',
+    file: 'src/emulator/jit/regions/permitted-ranges.ts',
+    from: 'assign(f, behind, sub(first, behind));',
+    to: 'assign(f, behind, sub(sub(first, behind), 16));',
+    noticedBy: learnedRanges,
+  },
+  {
+    name: 'learned indices: lanes that do not follow each other',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'push(f, and(isRow, ranges.permitsIndex(group, first)));',
+    to: 'push(f, ranges.permitsIndex(group, first));',
+    noticedBy: learnedRanges,
+  },
+  {
+    name: 'learned ranges: the function that knows them',
+    file: 'src/emulator/jit/function/range-places.ts',
+    from: "push(f, operation('i64.eq', owner, loadFrom('i64.load', wave, WAVE_RANGES_OWNER)));",
+    to: 'f.i32(1);',
+    noticedBy: learnedRanges,
+  },
+  {
+    name: 'learned ranges: memory that is freed',
+    file: 'src/emulator/machine/memory.ts',
+    from: '    this.#forgetRanges();\n    this.#forgetCode(region);\n    const freed',
+    to: '    this.#forgetCode(region);\n    const freed',
+    noticedBy: memory,
+  },
+  {
+    name: 'learned ranges: memory that is protected',
+    file: 'src/emulator/machine/memory.ts',
+    from: 'region.sizeBytes, permissions);\n    this.#forgetRanges();',
+    to: 'region.sizeBytes, permissions);',
+    noticedBy: memory,
+  },
+  {
+    name: 'learned ranges: where another function was',
+    file: 'src/emulator/jit/jit-executor.ts',
+    from: '    Atomics.add(this.#emulator.state.words, RANGES_EPOCH / 4, 1);',
+    to: '',
+    noticedBy: learnedRanges,
   },
 ];

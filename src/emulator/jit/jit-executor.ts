@@ -24,6 +24,7 @@ import {
   LEADER_SERIES,
   LEADER_SGPRS,
   LEADER_VGPRS,
+  RANGES_EPOCH,
   RECORD_HANDLER,
   RECORD_SIZE_BYTES,
   STATE_OFFSETS,
@@ -240,6 +241,8 @@ export class JitExecutor implements Executor {
     this.#emulator.work.install(module.sizeBytes);
     const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
     compiled.slots.push(slot);
+    // Its literals may be where another function had its own.
+    Atomics.add(this.#emulator.state.words, RANGES_EPOCH / 4, 1);
     const instructions = blocks.flatMap((block) => block.instructions);
     const literals = this.#placeLiterals(cache, module.literals, instructions);
     for (const block of blocks) {

@@ -49,6 +49,12 @@ export const NO_COUNTS = 0;
 /** A word: whether several threads run waves, so that atomics must lock. */
 export const THREADS_RUN = 64;
 
+/**
+ * A word that counts what makes wrong what code has learned of permitted ranges: the GPU may do less with
+ * some memory, or a function is new, whose ranges are others.
+ */
+export const RANGES_EPOCH = 68;
+
 /** What waves of all workgroups meet at (global-wave-sync.ts): a word of 64 bits for each resource. */
 export const GLOBAL_WAVE_SYNC = 1024;
 export const GLOBAL_WAVE_SYNC_COUNT = 64;
@@ -164,14 +170,20 @@ export const MAX_CLASSES = (WAVE_TEMPORARY_ROWS - WAVE_CLASS_COUNTS) / 4;
 export const classCountOffset = (index: number): number => WAVE_CLASS_COUNTS + index * 4;
 export const TEMPORARY_ROW_COUNT = 8;
 /**
- * What compiled code knows of where accesses are permitted, as long as it runs: two vectors for each group of
- * accesses.
+ * What compiled code knows of where accesses are permitted (jit/function/range-places.ts): address of the
+ * literals of the function that knows it, and RANGES_EPOCH then; a bit for each range, 64 bits; and the
+ * ranges.
  */
-export const WAVE_RANGES = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
-export const RANGE_COUNT = 16;
-export const RANGE_SIZE_BYTES = 32;
-/** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */
-export const WAVE_MATRIX_ROWS = WAVE_RANGES + RANGE_COUNT * RANGE_SIZE_BYTES;
+export const WAVE_RANGES_OWNER = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+export const WAVE_RANGES_KNOWN = WAVE_RANGES_OWNER + 8;
+export const WAVE_RANGES = WAVE_RANGES_OWNER + 32;
+export const RANGE_COUNT = 31;
+export const RANGE_SIZE_BYTES = 48;
+/**
+ * Elements of a product of matrices, each a row of dwords, or of pairs of dwords. The size of a wave's state
+ * is no multiple of 4 KiB: else the same registers of all waves would be in the same few lines of a cache.
+ */
+export const WAVE_MATRIX_ROWS = WAVE_RANGES_OWNER + 1536;
 export const MATRIX_ROW_COUNT = 48;
 /** Masks that lanes are making (regions/ballots.ts): no region has products of matrices. */
 export const WAVE_BALLOTS = WAVE_MATRIX_ROWS;

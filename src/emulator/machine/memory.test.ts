@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
-import { DEVICE_START, MAY_READ, MAY_WRITE, PAGE_EXTENTS, VALIDITY_MAP } from './layout.ts';
+import { DEVICE_START, MAY_READ, MAY_WRITE, PAGE_EXTENTS, RANGES_EPOCH, VALIDITY_MAP } from './layout.ts';
 import { EmulatorMemory, type MemoryRegion } from './memory.ts';
 import { StateMemory } from './state-memory.ts';
 
@@ -171,6 +171,20 @@ test('what the GPU may do with a region changes, and its neighbours stay', () =>
   }
   for (const offset of [before, region, behind]) memory.free(offset);
   assert.throws(() => memory.protect(region, 0), WavewrightError);
+});
+
+test('code is told to forget what it learned whenever the GPU may do less', () => {
+  const epoch = (): number => state.words[RANGES_EPOCH / 4]!;
+  const offset = memory.allocate(3 * 4096, { label: 'x', permissions: MAY_READ | MAY_WRITE });
+  for (const change of [
+    () => memory.protect(offset, MAY_READ),
+    () => memory.protectPages(offset + 4096, 4096, 0),
+    () => memory.free(offset),
+  ]) {
+    const before = epoch();
+    change();
+    assert.notEqual(epoch(), before);
+  }
 });
 
 test('the nearest region is the one with the smallest distance, and no LDS', () => {

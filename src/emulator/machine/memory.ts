@@ -15,6 +15,7 @@ import {
   MAY_WRITE,
   PAGE_EXTENTS,
   PAGE_SIZE_BYTES,
+  RANGES_EPOCH,
   VALIDITY_MAP,
 } from './layout.ts';
 import { createLinearMemory, type LinearMemory, WindowMemory } from './linear-memory.ts';
@@ -179,6 +180,7 @@ export class EmulatorMemory extends WindowMemory {
     this.#regions.set(offset, { ...region, permissions, hasCode: false, isDivided: false });
     this.#mark(offset, region.sizeBytes, offset, permissions);
     this.#setExtent(offset, region.sizeBytes, permissions);
+    this.#forgetRanges();
     this.#forgetCode(region);
   }
 
@@ -196,6 +198,7 @@ export class EmulatorMemory extends WindowMemory {
     region.isDivided = true;
     this.#mark(offset, sizeBytes, region.offset, permissions);
     this.#setExtent(region.offset, region.sizeBytes, 0);
+    this.#forgetRanges();
     this.#forgetCode(region);
   }
 
@@ -223,6 +226,11 @@ export class EmulatorMemory extends WindowMemory {
     const region = this.#regions.get(offset);
     if (region) return region;
     throw new WavewrightError('USAGE', `no allocation starts at ${hex(this.address(offset))}`);
+  }
+
+  /** Code that begins from now on knows nothing of permitted ranges. */
+  #forgetRanges(): void {
+    Atomics.add(this.state.words, RANGES_EPOCH / 4, 1);
   }
 
   #forgetCode({ hasCode }: Owned): void {
@@ -270,6 +278,7 @@ export class EmulatorMemory extends WindowMemory {
     this.#liveBytes -= region.end - offset;
     this.#mark(offset, region.sizeBytes, 0, 0);
     if (region.permissions) this.#setExtent(offset, region.sizeBytes, 0);
+    this.#forgetRanges();
     this.#forgetCode(region);
     const freed: Freed = { ...region, epoch: this.grace.begin() };
     if (region.isTransient) {

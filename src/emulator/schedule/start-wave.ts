@@ -10,6 +10,7 @@ import {
   WAVE_MODE,
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
+  WAVE_RANGES_OWNER,
   WAVE_RECORD,
   WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
@@ -47,6 +48,7 @@ export function startWave(
   const row = rowSizeBytes(waveSize);
   const [vgprs, agprs] = [base + WAVE_VGPRS, base + waveAgprs(waveSize)];
   state.fill(0, base, base + WAVE_TEMPORARY_ROWS);
+  view.setBigUint64(base + WAVE_RANGES_OWNER, 0n, true);
   state.fill(0, vgprs, vgprs + Math.max(launch.vgprCount, MIN_CLEARED_ROWS) * row);
   state.fill(0, agprs, agprs + launch.agprCount * row);
   const firstItem = index * waveSize;

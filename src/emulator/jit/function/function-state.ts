@@ -31,7 +31,7 @@ export class FunctionState {
     this.e = { f, context };
     this.wave = wave;
     this.literalBase = literalBase;
-    this.rangePlaces = new RangePlaces(f);
+    this.rangePlaces = new RangePlaces({ f, wave, literalBase });
   }
 
   /** A part of the function that it calls: a function with these parameters behind (wave, literals). */

@@ -4,7 +4,6 @@
  * addresses are values of the wave, and lanes compute nothing for them.
  */
 import type { Type } from '../../../ir/types.ts';
-import { RANGE_COUNT } from '../../machine/layout.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut, laneAccessOf } from '../regions/access-group.ts';
 import { bothWays, extendedIndex, withoutCarry } from '../regions/address-parts.ts';
 import { isOp } from '../regions/graph.ts';
@@ -15,7 +14,7 @@ import { argumentsOf } from './node-arguments.ts';
 /** Sizes of loads that are one or two vectors where the lanes follow each other. */
 const SIZES = new Set([1, 2, 4, 8]);
 /** Of accesses: each takes some 10 KB of WebAssembly to find out how its lanes lie. */
-const MAX_GROUPS = RANGE_COUNT / 2;
+const MAX_GROUPS = 8;
 
 const isEven = ({ unitBytes }: AccessGroup): boolean => SIZES.has(unitBytes);
 

@@ -1,6 +1,5 @@
 /** Which loops of a function run chunk by chunk, and how many chunks at once. */
 import type { VerticalMode } from '../../code/emulator-core.ts';
-import { RANGE_COUNT } from '../../machine/layout.ts';
 import type { Block } from '../function/control-flow.ts';
 import type { Liveness } from '../function/liveness.ts';
 import { isAccess } from '../regions/access-group.ts';
@@ -14,6 +13,9 @@ import { MaskLogic } from './mask-logic.ts';
 import { naturalLoops } from './natural-loop.ts';
 import { OffMasks } from './off-masks.ts';
 import { type SteadyWay, sideBySide } from './side-by-side.ts';
+
+/** Of accesses of a lane that goes alone: each takes three registers. */
+const MAX_LANE_GROUPS = 16;
 
 export interface VerticalLoop {
   readonly plan: LoopPlan;
@@ -87,5 +89,5 @@ function laneWay(plan: LoopPlan, { fused, countsPcs }: PlanOptions): LaneWay | u
   const bit = (value: bigint): Node => graph.values.constant(value, 'i1');
   const known = new Map([[graph.exec, bit(1n)] as const, ...empty.map((entry) => [entry, bit(0n)] as const)]);
   const program = new LaneProgram(usualPlan(plan, known));
-  return new Set(program.groups.values()).size <= RANGE_COUNT ? { program, off, empty } : undefined;
+  return new Set(program.groups.values()).size <= MAX_LANE_GROUPS ? { program, off, empty } : undefined;
 }

@@ -104,7 +104,7 @@ export class ChunkLoop {
     const isFast = haveFastAccess(this.#values.usualLanes);
     const contents = this.#contents(isFast);
     const { environment, usually, groups, hoisted, ranges } = contents;
-    if (isFast) ranges.beginRegion(groups.values());
+    if (isFast) ranges.beginRegion(groups.values(), this.#scalar);
     const fastly = { hoisted, groups, ranges, linear: undefined };
     const fast = isFast ? new ChunkBody(environment, usually, fastly) : undefined;
     this.#prepare();
@@ -127,7 +127,10 @@ export class ChunkLoop {
     const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
     this.#at.goToFirst();
     if (fast && !isShort(fast) && ahead.size > 0) {
-      const accesses = new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead);
+      const accesses = new LinearAccesses(
+        { state: this.#state, hoisted, ranges: fastly.ranges, scalar: this.#scalar },
+        ahead,
+      );
       const linear = { accesses, body: new ChunkBody(environment, usually, { ...fastly, linear: accesses }) };
       const others = (): OtherChunks => otherChunks(environment, { all, usually }, groups);
       if (isLong(fast)) this.#emitLongRows(linear, others());

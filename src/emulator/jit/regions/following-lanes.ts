@@ -2,7 +2,7 @@
  * Accesses of four lanes whose values follow each other without a gap, at linear addresses that are
  * permitted.
  */
-import { and, eq, eqz, leU, loadFrom, mul, or, type Push, type Term } from '../../../wasm/expression.ts';
+import { and, assign, eq, eqz, leU, loadFrom, mul, or, type Push, push, type Term } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { DwordPair } from '../../lowering/dword-pairs.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
@@ -23,7 +23,7 @@ export const mayOverlap = ({ writes, unitBytes, allWhole }: LanesOfAccesses): bo
 export const isByDword = (group: LanesOfAccesses): boolean =>
   mayOverlap(group) && (group.unitBytes === 0 || group.unitBytes > 8);
 
-export const areOverlapping = (stride: Local): Push => eq(stride, OVERLAP_BYTES);
+const areOverlapping = (stride: Local): Push => eq(stride, OVERLAP_BYTES);
 
 /**
  * Whether vectors are made of lanes at such a distance, in a unit of which a value has `unit`: they follow
@@ -122,4 +122,26 @@ export function loadFollowingPair(
     f.set(dword);
   }
   f.free(first);
+}
+
+/**
+ * Emits loads of dwords of lanes that are the same, or of which each has as its next dword what the next lane
+ * has. `ways`: how pairs are loaded of lanes that are the same, and of lanes that are neither.
+ */
+export function loadDwords(
+  f: FunctionBuilder,
+  { address, stride }: { readonly address: Local; readonly stride: Local | undefined },
+  dwords: readonly { readonly result: Local; readonly at: number }[],
+  ways?: { readonly same: () => void; readonly others: () => void },
+): void {
+  const all = (name: 'v128.load' | 'v128.load32_splat'): void => {
+    for (const { result, at } of dwords) assign(f, result, loadFrom(name, address, at, DEVICE_MEMORY));
+  };
+  const overlapping = (): void => all('v128.load');
+  const others = (): void => {
+    push(f, areOverlapping(stride!));
+    f.if(undefined, overlapping, ways!.others);
+  };
+  push(f, eqz(stride!));
+  f.if(undefined, ways?.same ?? (() => all('v128.load32_splat')), ways ? others : overlapping);
 }

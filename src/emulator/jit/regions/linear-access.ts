@@ -7,6 +7,7 @@ import type { AccessGroup } from './access-group.ts';
 import { followingSpread, isByDword, isFollowing, mayOverlap } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import type { IndexedAddress, Node } from './node.ts';
+import type { PermittedRanges } from './permitted-ranges.ts';
 
 /** Sizes of accesses that are one or two vectors where the lanes follow each other. */
 const VECTOR_UNITS = new Set([1, 2, 4, 8]);
@@ -46,6 +47,8 @@ export interface VectorAccess {
 export interface LinearEnvironment {
   readonly state: FunctionState;
   readonly hoisted: Hoisted;
+  /** What is known of permitted ranges, of some groups. */
+  readonly ranges?: PermittedRanges;
   scalar(node: Node): Local;
 }
 

@@ -12,7 +12,6 @@ import {
   geU,
   gtU,
   gtU64,
-  loadFrom,
   ltS,
   ltU,
   ne,
@@ -25,25 +24,25 @@ import {
   sub,
   sum,
   type Term,
-  zext64,
 } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
-import { DEVICE_MEMORY, HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
+import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
 import { isIndexFar } from './address-checks.ts';
 import {
-  areOverlapping,
   isByDword,
   isFollowing,
+  loadDwords,
   loadFollowingPair,
   pushFollowing,
   storeFollowing,
 } from './following-lanes.ts';
+import { baseInWindow, baseKey } from './index-base.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
-import type { LaneSteps } from './lane-steps.ts';
+import type { LaneStep, LaneSteps } from './lane-steps.ts';
 import {
   type FollowingIndex,
   type LinearAccess,
@@ -53,6 +52,7 @@ import {
 } from './linear-access.ts';
 import { type ChunkValues, LinearTerms } from './linear-terms.ts';
 import type { IndexedAddress, Node } from './node.ts';
+import type { PermittedRanges } from './permitted-ranges.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
 /** An index that moves an address by this or more either way is not looked at here. */
@@ -134,14 +134,13 @@ export class LinearAccesses {
     const unit = group.unitBytes / 2 ** indexed.shift;
     if (!Number.isInteger(unit)) return undefined;
     const { state, scalar } = this.#environment;
-    const { f, spaces } = state;
-    const key = `${indexed.baseLow.id},${indexed.baseHigh.id}`;
+    const { f } = state;
+    const key = baseKey(indexed);
     let base = this.#bases.get(key);
     if (!base) {
       base = f.local('i64');
       this.#bases.set(key, base);
-      const high = sub(scalar(indexed.baseHigh), spaces.windowHi);
-      assign(f, base, add64(operation('i64.shl', zext64(high), 32n), zext64(scalar(indexed.baseLow))));
+      assign(f, base, baseInWindow(state, indexed, scalar));
     }
     return { indexed, unit, base };
   }
@@ -180,14 +179,55 @@ export class LinearAccesses {
 
   /** Checks the range that the accesses touch. */
   #open(group: AccessGroup, access: LinearAccess, opening: LinearOpening): void {
+    const { ranges, state } = this.#environment;
+    if (ranges?.hasIndices(group)) this.#openInRange(group, access, opening, ranges);
+    else if (access.following) this.#openIndexed(group, access, access.following, opening);
+    else this.#openAnywhere(group, access, opening.steps.of(group.parts.low), opening);
+    if (access.vector) setVector(state.f, access.vector, group, access.stride!);
+  }
+
+  /**
+   * The same with the indices that are known to be permitted: what they say is looked at only where lanes
+   * follow each other, and becomes known then.
+   */
+  #openInRange(group: AccessGroup, access: LinearAccess, opening: LinearOpening, ranges: PermittedRanges): void {
+    const { state, scalar } = this.#environment;
+    const { f } = state;
+    const { address, stride, following } = access;
+    const { alignmentBytes, unitBytes } = group;
+    const { index, shift, baseLow } = group.parts.indexed!;
+    const { first, step } = opening.steps.of(index);
+    assign(f, address, sum(scalar(baseLow), shl(first, shift)));
+    assign(f, stride!, shl(step, shift));
+    // One index says it of all of them where they are in such units.
+    if (2 ** shift < alignmentBytes) this.#refuseMisaligned(group, address, stride!, opening.no);
+    const isRow = isFollowing(step, unitBytes / 2 ** shift, group);
+    f.block(undefined, (known) => {
+      push(f, and(isRow, ranges.permitsIndex(group, first)));
+      f.brIf(known);
+      const own = { ...opening, looked: new Set<string>() };
+      if (following) this.#openIndexed(group, access, following, own);
+      else {
+        const [lowFirst, lowStep] = [f.local('i32'), f.local('i32')];
+        assign(f, lowFirst, address);
+        assign(f, lowStep, stride!);
+        this.#openAnywhere(group, access, { first: lowFirst, step: lowStep }, own);
+        f.free(lowFirst, lowStep);
+      }
+      push(f, isRow);
+      f.if(undefined, () => ranges.learnIndex(group, first, address, unitBytes * (opening.lanes - 1)));
+    });
+  }
+
+  /** The same of lanes at any equal distances, from `first` on. */
+  #openAnywhere(
+    group: AccessGroup,
+    { address, stride, vector }: LinearAccess,
+    { first, step }: Pick<LaneStep, 'first' | 'step'>,
+    opening: LinearOpening,
+  ): void {
     const { f } = this.#environment.state;
-    const { address, stride, vector, following } = access;
-    const { steps, lanes, no } = opening;
-    if (following) {
-      this.#openIndexed(group, access, following, opening);
-      return;
-    }
-    const { first, step } = steps.of(group.parts.low);
+    const { lanes, no } = opening;
     assign(f, address, first);
     this.#refuseMisaligned(group, address, step, no);
     if (!stride) {
@@ -211,7 +251,6 @@ export class LinearAccesses {
       this.#openGlobal(group, { address, stride: anyStride, span }, lanes, no);
     }
     f.free(span);
-    this.setVector(group);
   }
 
   /** The same where all that is to be known of the lanes is how their index grows. */
@@ -243,7 +282,6 @@ export class LinearAccesses {
     assign(f, stride!, shl(step, shift));
     this.#refuseMisaligned(group, address, stride!, no);
     this.#refuseForbidden(group, address, operation('i32.mul', stride!, lanes - 1), no);
-    this.setVector(group);
   }
 
   /** Goes to `no` where a lane's address is no multiple of what an access asks for. */
@@ -381,7 +419,7 @@ export class LinearAccesses {
         pushPrivate(f, address, at, sizeBytes, spaces.waveSize);
         f.set(result);
       }
-    } else this.#emitVectors(access, isByDword(group) ? () => this.#loadDwords(access, parts) : following, apart);
+    } else this.#emitVectors(access, isByDword(group) ? () => loadDwords(f, access, parts) : following, apart);
     return parts.map(({ result }) => result);
   }
 
@@ -397,12 +435,12 @@ export class LinearAccesses {
     const at = node.address!.offset + index * 4;
     const dwords = pair.map((result, i) => ({ result, at: at + i * 4 }));
     const following = (): void =>
-      this.#loadDwords(access, dwords, {
+      loadDwords(f, access, dwords, {
         same: () => loadPair(f, [access.address], at, pair),
         others: () => loadFollowingPair(f, access.address, at, undefined, pair),
       });
     const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, pair));
-    this.#emitVectors(access, isByDword(group) ? () => this.#loadDwords(access, dwords) : following, apart);
+    this.#emitVectors(access, isByDword(group) ? () => loadDwords(f, access, dwords) : following, apart);
   }
 
   /** Emits an access of vectors, or, where lanes do not follow each other, that of each lane. */
@@ -413,28 +451,6 @@ export class LinearAccesses {
       f.if(undefined, following, apart);
     } else if (vector) following();
     else apart();
-  }
-
-  /**
-   * Emits loads of dwords of lanes that are the same, or of which each has as its next dword what the next
-   * lane has. `ways`: how pairs are loaded of lanes that are the same, and of lanes that are neither.
-   */
-  #loadDwords(
-    { address, stride }: LinearAccess,
-    dwords: readonly { readonly result: Local; readonly at: number }[],
-    ways?: { readonly same: () => void; readonly others: () => void },
-  ): void {
-    const { f } = this.#environment.state;
-    const all = (name: 'v128.load' | 'v128.load32_splat'): void => {
-      for (const { result, at } of dwords) assign(f, result, loadFrom(name, address, at, DEVICE_MEMORY));
-    };
-    const overlapping = (): void => all('v128.load');
-    const others = (): void => {
-      push(f, areOverlapping(stride!));
-      f.if(undefined, overlapping, ways!.others);
-    };
-    push(f, eqz(stride!));
-    f.if(undefined, ways?.same ?? (() => all('v128.load32_splat')), ways ? others : overlapping);
   }
 
   /** In the lanes of `nibble`, or in all. */

@@ -1,30 +1,39 @@
 /**
- * Where accesses of any lanes are permitted, as far as code that goes round many times has learned: of each
- * group of accesses one range of device memory, against which four lanes' addresses are held at once. An
- * address outside it is looked up as usual, and its allocation becomes the range.
+ * Where accesses of lanes are permitted, as far as code has learned: of each group of accesses one range of
+ * device memory, against which four lanes' addresses are held at once, and one of indices, for lanes that
+ * follow each other. What is outside of them is looked up as usual, and its allocation becomes the range.
  *
- * What was learned is forgotten when the function is left, so that memory that is freed meanwhile is not used
- * again before (see Grace).
+ * What was learned is used while a wave runs a function, and when it, or the next one in its place, runs that
+ * again, unless memory was freed or protected meanwhile: RANGES_EPOCH says so. Freed memory is not used again
+ * before every thread has left its function (see Grace).
  */
 import {
   add64,
   and,
   assign,
+  eqz,
   loadFrom,
   ltU,
   ne,
   operation,
+  or,
   type Push,
   push,
   select,
+  shrU,
   sub,
+  sum,
   type Term,
   zext64,
 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
+import { isIndexFar } from './address-checks.ts';
 import { allocationAt } from './allocation-at.ts';
+import { isByDword } from './following-lanes.ts';
+import { baseInWindow, baseKey } from './index-base.ts';
+import type { IndexedAddress, Node } from './node.ts';
 
 /**
  * A range is two vectors in the wave, the same in all lanes: low words of addresses at which all accesses of
@@ -34,6 +43,13 @@ import { allocationAt } from './allocation-at.ts';
  */
 const FIRST = 0;
 const COUNT = 16;
+/**
+ * Behind them is a range of indices, which are added to a base that is at INDEX_BASE, less that of the
+ * window.
+ */
+const INDEX_FIRST = 32;
+const INDEX_COUNT = 36;
+const INDEX_BASE = 40;
 const GUIDE_FIRST = 0;
 const GUIDE_COUNT = 4;
 
@@ -55,20 +71,96 @@ export class PermittedRanges {
   }
 
   /**
-   * Emits what comes before a region, which knows what it has learned since its function began. Some groups
-   * get no range, and none does where accesses are not checked.
+   * Emits what comes before a region, which knows what it has learned. Some groups get no range, and none
+   * does where accesses are not checked.
    */
-  beginRegion(groups: Iterable<AccessGroup>): void {
-    if (this.#state.context.checksAccesses) this.#begin(groups, false);
+  beginRegion(groups: Iterable<AccessGroup>, scalar: (node: Node) => Local): void {
+    if (!this.#state.context.checksAccesses) return;
+    const all = new Set(groups);
+    this.#begin(all, false);
+    const indexed = [...all].filter((group) => this.hasIndices(group));
+    for (const ofBase of Map.groupBy(indexed, ({ parts }) => baseKey(parts.indexed!)).values())
+      this.#beginBase(ofBase, baseInWindow(this.#state, ofBase[0]!.parts.indexed!, scalar));
+  }
+
+  /** Emits that the indices of some groups are known only if their base is the one that it was. */
+  #beginBase(groups: readonly AccessGroup[], base: Push): void {
+    const { f, wave } = this.#state;
+    const own = f.local('i64');
+    assign(f, own, base);
+    const place = this.#places.get(groups[0]!)! + INDEX_BASE;
+    push(f, operation('i64.ne', own, loadFrom('i64.load', wave, place)));
+    f.if(undefined, () => {
+      f.get(wave);
+      f.get(own);
+      f.store('i64.store', place);
+      for (const group of groups) this.#clearIndices(this.#places.get(group)!);
+    });
+    f.free(own);
+  }
+
+  #clearIndices(place: number): void {
+    const { f, wave } = this.#state;
+    f.get(wave);
+    f.i32(0);
+    f.store('i32.store', place + INDEX_COUNT);
+  }
+
+  /** Whether a range of indices is kept of a group: of what is added to its base in units of an access. */
+  hasIndices(group: AccessGroup): boolean {
+    const { parts, unitBytes } = group;
+    return this.has(group) && parts.indexed !== undefined && !isByDword(group) && isUnit(unitBytes, parts.indexed);
+  }
+
+  /** Whether all that lanes access from an index on, which follow each other, is permitted. */
+  permitsIndex(group: AccessGroup, first: Local): Push {
+    const part = (at: number): Push => loadFrom('i32.load', this.#state.wave, this.#places.get(group)! + at);
+    return ltU(sub(first, part(INDEX_FIRST)), part(INDEX_COUNT));
+  }
+
+  /**
+   * Makes the indices of the allocation the range that is around what is accessed at `address`, of index
+   * `first`, and up to `spanBytes` behind it.
+   */
+  learnIndex(group: AccessGroup, first: Local, address: Local, spanBytes: number): void {
+    const { f, wave } = this.#state;
+    const { min, max } = group;
+    const { shift, isSigned } = group.parts.indexed!;
+    const [touched, behind, count, last, ahead] = [
+      ...[f.local('i32'), f.local('i32'), f.local('i32'), f.local('i32')],
+      f.local('i64'),
+    ] as const;
+    assign(f, touched, sum(address, min));
+    // What is permitted of one access is so of all: the size is 0 else.
+    const { start, sizeBytes, release } = allocationAt(f, touched);
+    assign(f, behind, sub(touched, start));
+    assign(f, ahead, operation('i64.sub', zext64(sizeBytes), add64(zext64(behind), BigInt(max - min + spanBytes))));
+    assign(f, behind, shrU(behind, shift));
+    assign(f, count, sum(behind, operation('i32.wrap_i64', operation('i64.shr_s', ahead, BigInt(shift))), 1));
+    assign(f, behind, sub(first, behind));
+    assign(f, last, sum(behind, count, -1));
+    const isFar = or(isIndexFar(behind, isSigned), isIndexFar(last, isSigned));
+    const isRange = and(operation('i64.ge_s', ahead, 0n), eqz(isFar));
+    assign(f, count, select(count, 0, isRange));
+    for (const [value, at] of [
+      [behind, INDEX_FIRST],
+      [count, INDEX_COUNT],
+    ] as const) {
+      f.get(wave);
+      f.get(value);
+      f.store('i32.store', this.#places.get(group)! + at);
+    }
+    release();
+    f.free(touched, behind, count, last, ahead);
   }
 
   /** Emits what comes before a loop: nothing is known. `always`: also where accesses are not checked. */
   beginLoop(groups: Iterable<AccessGroup>, always: boolean): void {
-    if (this.#state.context.checksAccesses || always) this.#begin(groups, true);
+    if (this.#state.context.checksAccesses || always) this.#begin(new Set(groups), true);
   }
 
-  #begin(groups: Iterable<AccessGroup>, isOnce: boolean): void {
-    const all = [...new Set(groups)].filter(({ space }) => space === 'global' || space === 'flat');
+  #begin(groups: ReadonlySet<AccessGroup>, isOnce: boolean): void {
+    const all = [...groups].filter(({ space }) => space === 'global' || space === 'flat');
     if (all.length === 0) return;
     const places = this.#state.rangePlaces.open(all.length, (places) => this.#clear(places), isOnce);
     for (const [i, place] of places.entries()) this.#places.set(all[i]!, place);
@@ -83,6 +175,7 @@ export class PermittedRanges {
       f.get(wave);
       f.get(none);
       f.store('v128.store', place + COUNT);
+      this.#clearIndices(place);
     }
     f.free(none);
   }
@@ -168,3 +261,6 @@ export class PermittedRanges {
     return { start, count, release };
   }
 }
+
+const isUnit = (unitBytes: number, { shift }: IndexedAddress): boolean =>
+  unitBytes > 0 && Number.isInteger(unitBytes / 2 ** shift);

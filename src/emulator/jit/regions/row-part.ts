@@ -135,8 +135,9 @@ class PartialRow {
     const all = new Set(groups.values());
     const hoisted = new Hoisted(state.f);
     hoisted.emit(state, all);
-    this.#linear = new LinearAccesses({ state, hoisted, scalar: environment.scalar }, all);
-    const fastly = { hoisted, groups, ranges: new PermittedRanges(state), linear: this.#linear };
+    const ranges = new PermittedRanges(state, environment.ranges);
+    this.#linear = new LinearAccesses({ state, hoisted, ranges, scalar: environment.scalar }, all);
+    const fastly = { hoisted, groups, ranges, linear: this.#linear };
     this.#body = new ChunkBody(environment, values, fastly);
     this.#at = new ChunkCursor(state);
     this.#nibble = state.f.local('i32');
