@@ -182,4 +182,11 @@ export const RESULT_SABOTAGES: readonly Sabotage[] = [
     to: '',
     noticedBy: learnedRanges,
   },
+  {
+    name: 'barriers: waves that are not alone',
+    file: 'src/emulator/schedule/start-wave.ts',
+    from: 'Number(items <= waveSize)',
+    to: '1',
+    noticedBy: ['--test', '--test-isolation=none', 'src/emulator/emulator.test.ts'],
+  },
 ];

@@ -75,8 +75,8 @@ export const WAVE_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'full waves: registers that changed',
     file: 'src/emulator/handlers/group-runner.ts',
-    from: "f.i32(1);\n        f.op('i32.shr_u');",
-    to: "f.i32(3);\n        f.op('i32.and');",
+    from: "f.i32(1);\n      f.op('i32.shr_u');",
+    to: "f.i32(3);\n      f.op('i32.and');",
     noticedBy: fullWaves,
   },
   {

@@ -202,46 +202,43 @@ class GroupRunner {
       push(f, eqz(or(this.#isState(stateCode('ready')), this.#isState(this.#goesOn))));
       f.brIf(done);
       this.#setState('ready');
-      f.loop(undefined, (again) => {
-        this.#set('current', () => f.get(this.#index));
+      this.#set('current', () => f.get(this.#index));
+      f.get(this.#wave);
+      f.get(this.#clock);
+      f.store('i64.store', WAVE_CLOCK);
+      this.#set('used', () => {
+        this.#push('used');
+        this.#push('turn');
+        f.op('i32.add');
         f.get(this.#wave);
-        f.get(this.#clock);
-        f.store('i64.store', WAVE_CLOCK);
-        this.#set('used', () => {
-          this.#push('used');
-          this.#push('turn');
-          f.op('i32.add');
-          f.get(this.#wave);
-          f.load('i32.load', WAVE_RECORD);
-          f.get(this.#wave);
-          this.#push('turn');
-          f.call(this.#run);
-          f.op('i32.sub');
-        });
-        // What was FRESH has run, what is STILL_FRESH will run as such.
+        f.load('i32.load', WAVE_RECORD);
         f.get(this.#wave);
-        f.get(this.#wave);
-        f.load('i32.load', WAVE_FRESHNESS);
-        f.i32(1);
-        f.op('i32.shr_u');
-        f.store('i32.store', WAVE_FRESHNESS);
-        this.#addOfWave('compiled', WAVE_COMPILED);
-        this.#addOfWave('looped', WAVE_LOOPED);
-        this.#onExit('end', done, () => {
-          this.#returnIfStopped();
-          this.#endSeries();
-          this.#setState('ended');
-          this.#add('live', -1);
-          this.#add('events', 1);
-        });
-        this.#onExit('barrier', done, () => {
-          this.#add('events', 1);
-          this.#goOnIfAlone(again);
-          this.#setState('barrier');
-          assign(f, this.#waiting, sum(this.#waiting, 1));
-        });
-        this.#onExit('sleep', done, () => this.#setState('sleeping'));
+        this.#push('turn');
+        f.call(this.#run);
+        f.op('i32.sub');
       });
+      // What was FRESH has run, what is STILL_FRESH will run as such.
+      f.get(this.#wave);
+      f.get(this.#wave);
+      f.load('i32.load', WAVE_FRESHNESS);
+      f.i32(1);
+      f.op('i32.shr_u');
+      f.store('i32.store', WAVE_FRESHNESS);
+      this.#addOfWave('compiled', WAVE_COMPILED);
+      this.#addOfWave('looped', WAVE_LOOPED);
+      this.#onExit('end', done, () => {
+        this.#returnIfStopped();
+        this.#endSeries();
+        this.#setState('ended');
+        this.#add('live', -1);
+        this.#add('events', 1);
+      });
+      this.#onExit('barrier', done, () => {
+        this.#add('events', 1);
+        this.#setState('barrier');
+        assign(f, this.#waiting, sum(this.#waiting, 1));
+      });
+      this.#onExit('sleep', done, () => this.#setState('sleeping'));
       f.get(this.#index);
       f.return();
     });
@@ -257,19 +254,6 @@ class GroupRunner {
       body();
       f.br(done);
     });
-  }
-
-  /**
-   * The only wave of a workgroup waits for nobody. Threads of PTX may wait for others of their warp, which
-   * the host tells apart.
-   */
-  #goOnIfAlone(again: BlockLabel): void {
-    if (this.#stoppedScalar !== undefined) return;
-    const f = this.#f;
-    push(f, eq(this.#count, 1));
-    this.#pushIsBelowLimit();
-    f.op('i32.and');
-    f.brIf(again);
   }
 
   /** The wave may have done all of its workgroup, and others behind it. */

@@ -9,6 +9,7 @@ import {
   RECORD_NEW_MODE,
   RECORD_NEW_MODE_JUMP_CACHE,
   RECORD_NEW_MODE_NEXT,
+  WAVE_ALONE,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_JUMP_PC,
@@ -46,10 +47,25 @@ export function emitControl(state: HandlerState, after: readonly Value[]): void 
     f.get(state.scalar(condition!));
     f.select();
   } else if (control?.leaf.kind === 'jump') emitJump(state, state.scalar(control.args[0]!));
-  else if (control?.leaf.kind === 'exit')
+  else if (control?.leaf.kind === 'exit') {
+    if (control.leaf.reason === 'barrier') emitGoOnIfAlone(state);
     emitExit(state, EXIT_CODES[control.leaf.reason], RESUMING.has(control.leaf.reason));
-  else if (after.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'mode')) emitNewMode(state);
+  } else if (after.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'mode')) emitNewMode(state);
   else place.pushFollowing();
+}
+
+/**
+ * The only wave of a workgroup waits for nobody. Threads of PTX may wait for others of their warp, which the
+ * host tells apart.
+ */
+function emitGoOnIfAlone({ f, place, spaces, wave }: HandlerState): void {
+  if (spaces.stoppedScalar !== undefined) return;
+  f.get(wave);
+  f.load('i32.load', WAVE_ALONE);
+  f.if(undefined, () => {
+    place.pushResumption();
+    place.goOn();
+  });
 }
 
 /** Where the host does more than to come back, it looks at the record before the one that is stored. */

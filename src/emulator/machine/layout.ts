@@ -121,6 +121,8 @@ export const WAVE_REQUEST = 564;
 export const WAVE_CLOCK = 568;
 /** Record of the header of the loop that runs chunk by chunk (T2) and may fault; 0 when none does. */
 export const WAVE_LOOP = 576;
+/** Whether the wave is the only one of its workgroup, and so waits for nobody at barriers. */
+export const WAVE_ALONE = 580;
 /** Two dwords that are always 0. */
 export const WAVE_ZEROS = 584;
 /** Two dwords of FLAT_SCRATCH, where it is hardware registers. */

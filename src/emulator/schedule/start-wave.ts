@@ -4,6 +4,7 @@ import type { Launch, Triple } from '../machine/launch.ts';
 import {
   rowSizeBytes,
   STATE_OFFSETS,
+  WAVE_ALONE,
   WAVE_JUMP_CACHE,
   WAVE_LDS_BASE,
   WAVE_LDS_SIZE,
@@ -59,6 +60,7 @@ export function startWave(
   view.setUint32(base + WAVE_MODE, launch.mode, true);
   view.setUint32(base + WAVE_RECORD, start.record, true);
   view.setUint32(base + WAVE_JUMP_CACHE, start.jumpCache, true);
+  view.setUint32(base + WAVE_ALONE, Number(items <= waveSize), true);
   view.setUint32(base + WAVE_LDS_BASE, ldsBase, true);
   view.setUint32(base + WAVE_LDS_SIZE, launch.ldsSizeBytes, true);
   view.setUint32(base + WAVE_PRIVATE_BASE, privateBase, true);
