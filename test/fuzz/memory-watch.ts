@@ -15,6 +15,7 @@ import {
   NIBBLE_MASKS,
   PAGE_EXTENTS,
   PAGE_SIZE_BYTES,
+  RANGES_EPOCH,
   STATE_START,
   THREADS_RUN,
   UNUSED_BYTES,
@@ -168,7 +169,8 @@ export class MemoryWatch {
     });
     if (memory === this.memory) return spans;
     const sync = { start: GLOBAL_WAVE_SYNC, end: GLOBAL_WAVE_SYNC + GLOBAL_WAVE_SYNC_COUNT * 8 };
-    return [...spans, { start: THREADS_RUN, end: THREADS_RUN + 4 }, ...(phase === 'run' ? [sync] : [])];
+    const own = [THREADS_RUN, RANGES_EPOCH].map((start) => ({ start, end: start + 4 }));
+    return [...spans, ...own, ...(phase === 'run' ? [sync] : [])];
   }
 
   /** Whether kernels may read at an address. */

@@ -2,7 +2,8 @@
  * Where in the wave state code of one function keeps what it learns of permitted ranges
  * (regions/permitted-ranges.ts). A region that runs again finds what it knew: in a loop, and in further waves
  * that run in the same place, until another function does, or memory is freed or protected. There are fewer
- * places than ranges, so ranges may have to share one.
+ * places than ranges, so ranges may have to share one. Of a function in two parts (full waves, and the blocks
+ * behind them), which have the same literals, only the blocks keep any.
  */
 import { assign, loadFrom, operation, push, zext64 } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
