@@ -14,12 +14,12 @@ export class BlobCache {
   #sizeBytes = 0;
   #failure: WavewrightError | undefined;
 
-  /** Makes the folder, for this user alone. Throws IO when nothing can be written there. */
+  /** Makes the folder, for this user alone. Throws IO when nothing can be written or read there. */
   constructor(folder: string, maxBytes: number) {
     [this.#folder, this.#maxBytes] = [path.resolve(folder), maxBytes];
     const probe = new TextEncoder().encode('wavewright');
     writeBlobFile(this.#folder, hashOfBytes(probe), probe);
-    this.#evict();
+    this.#attempt(() => this.#evict());
   }
 
   /** Why the folder takes no files: no job would fare better with this cache. */
@@ -45,7 +45,7 @@ export class BlobCache {
     if (found !== blob) throw new WavewrightError('IO', `the blob ${blob} has the hash ${found}: it is damaged`);
     this.#attempt(() => writeBlobFile(this.#folder, blob, bytes));
     this.#sizeBytes += bytes.length;
-    if (this.#sizeBytes > this.#maxBytes) this.#evict();
+    if (this.#sizeBytes > this.#maxBytes) this.#attempt(() => this.#evict());
     return file;
   }
 
