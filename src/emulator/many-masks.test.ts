@@ -136,7 +136,7 @@ for (const [processor, waveSize] of [
   const isWide = waveSize === 64;
   const mask = (i: number): string => (isWide ? `s[${FIRST + 2 * i}:${FIRST + 2 * i + 1}]` : `s${FIRST + i}`);
   for (const name of Object.keys(PROGRAMS)) {
-    for (const count of [4, 5, 18]) {
+    for (const count of [5, 18]) {
       test(`${name}: ${count} masks (${processor})`, () => {
         for (const lanes of Object.values(LANES)) {
           const program = programOf(name, count, { waveSize, mask }, lanes);
