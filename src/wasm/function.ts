@@ -114,7 +114,8 @@ export class FunctionBuilder implements FunctionRef {
 
   /** A local in a slot of its own, which is 0 when the function begins, wherever it is first used. */
   ownLocal(type: ValueType): Local {
-    return { index: this.#newSlot(type), type, live: true } as LocalSlot;
+    const local: LocalSlot = { index: this.#newSlot(type), type, live: true };
+    return local;
   }
 
   #newSlot(type: ValueType): number {

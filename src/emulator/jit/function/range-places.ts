@@ -47,7 +47,7 @@ export class RangePlaces {
     this.#count += numbers.length;
     const places = numbers.map((number) => WAVE_RANGES + (number % RANGE_COUNT) * RANGE_SIZE_BYTES);
     const own = isOnce ? 0n : bitsOf((number) => numbers.includes(number));
-    const others = bitsOf((number) => !numbers.some((own) => (own - number) % RANGE_COUNT === 0)) | HAS_LOOKED;
+    const others = bitsOf((number) => !numbers.some((taken) => (taken - number) % RANGE_COUNT === 0)) | HAS_LOOKED;
     const known = this.#bits;
     const replace = (): void => {
       clear(places);

@@ -144,7 +144,7 @@ export class ChunkBody {
 
   /** Whether a fast body may give up. */
   get mayGiveUp(): boolean {
-    return this.#values.rare.size > 0 || this.#nodes.some((node) => isAccess(node) || keepsNan(node));
+    return this.#results.mayGiveUp;
   }
 
   /** About what a chunk costs: its values. */

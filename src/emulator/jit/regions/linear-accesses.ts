@@ -179,11 +179,11 @@ export class LinearAccesses {
 
   /** Checks the range that the accesses touch. */
   #open(group: AccessGroup, access: LinearAccess, opening: LinearOpening): void {
-    const { ranges, state } = this.#environment;
+    const { ranges } = this.#environment;
     if (ranges?.hasIndices(group)) this.#openInRange(group, access, opening, ranges);
     else if (access.following) this.#openIndexed(group, access, access.following, opening);
     else this.#openAnywhere(group, access, opening.steps.of(group.parts.low), opening);
-    if (access.vector) setVector(state.f, access.vector, group, access.stride!);
+    this.setVector(group);
   }
 
   /**

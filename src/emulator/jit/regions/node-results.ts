@@ -26,6 +26,8 @@ export interface ChunkResults {
   readonly early: ReadonlyMap<Node, NodeResults>;
   /** The same of those that are stored when the chunk ends. */
   readonly late: ReadonlyMap<Node, NodeResults>;
+  /** Whether what is unusual may show only while a chunk runs. */
+  readonly mayGiveUp: boolean;
 }
 
 /** Accesses of a fast body, and those of them that were looked at before. */
@@ -46,14 +48,15 @@ export function resultsOf(region: Region, values: BodyValues, fast: FastAccesses
     all.set(node, results);
     return results;
   };
-  const isSure = fast !== undefined && !mayGiveUp(values, fast);
+  const mayGiveUp = fast !== undefined && isUnsure(values, fast);
+  const isSure = fast !== undefined && !mayGiveUp;
   const isFree = fast ? freeRows(region, values, isSure) : () => false;
   for (const [offset, node] of values.rows) of(node, isFree(offset, node)).rows.push(offset);
   for (const [mask, node] of values.ballots) if (constantOf(node) !== 0n) of(node, false).masks.push(mask);
   // The body that does a chunk again adds to the bits that it finds.
   for (const [index, node] of values.manyBallots.entries())
     if (constantOf(node) !== 0n) of(node, isSure).ballots.push(index);
-  return { early, late };
+  return { early, late, mayGiveUp };
 }
 
 /** Whether a row may get its value as soon as that is computed: nothing needs what it has. */
@@ -70,8 +73,7 @@ function freeRows({ graph }: Region, { lanes }: BodyValues, isSure: boolean) {
     !read.has(offset) || (isSure && (lastReads.get(offset) ?? 0) <= places.get(node)!);
 }
 
-/** Whether what is unusual shows only while a chunk runs. */
-function mayGiveUp({ lanes, rare }: BodyValues, { groups, linear }: FastAccesses): boolean {
+function isUnsure({ lanes, rare }: BodyValues, { groups, linear }: FastAccesses): boolean {
   const isSure = (node: Node): boolean => {
     const group = groups.get(node);
     return group !== undefined && linear?.has(group) === true && !laneAccessOf(node)?.predicate;
