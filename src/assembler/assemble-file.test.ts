@@ -155,6 +155,19 @@ test('linking refuses what it cannot resolve', () => {
   );
 });
 
+test('relocations with a dynamic symbol table are refused', () => {
+  const bytes = assemble(KERNEL);
+  const symbols = parseElf(bytes).sections.find(({ name }) => name === '.symtab')!;
+  // The type of a section stands four bytes behind the begin of its header, of 64 bytes.
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  view.setUint32(Number(view.getBigUint64(40, true)) + symbols.index * 64 + 4, 11, true);
+  assert.throws(
+    () => linkCodeObject([{ name: 'k.o', bytes }]),
+    (error) =>
+      error instanceof WavewrightError && error.code === 'BAD_INPUT' && /expected \.symtab/.test(error.message),
+  );
+});
+
 test('mutated source and objects end in nothing but a WavewrightError', () => {
   const mutate = <T>(run: () => T): void => {
     try {

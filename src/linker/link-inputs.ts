@@ -145,7 +145,10 @@ export function readInputs(files: readonly ElfFile[], groups = new Set<string>()
   const globals = new Map<string, LinkedSymbol>();
   const locals: LinkedSymbol[] = [];
   const symbolsOf = new Map<ElfFile, LinkedSymbol[]>();
-  for (const file of files) symbolsOf.set(file, readSymbols(file, { sectionOf, globals, locals }));
+  for (const file of files) {
+    symbolsOf.set(file, readSymbols(file, { sectionOf, globals, locals }));
+    checkRelocations(file, sectionOf);
+  }
   placeCommons(sections, files[0]!, globals);
   for (const output of sections.values()) {
     output.parts.sort((a, b) => priority(a.section.name) - priority(b.section.name));
@@ -202,6 +205,15 @@ function readSymbols(file: ElfFile, { sectionOf, globals, locals }: SymbolContex
     if (symbol.type !== STT_SECTION && symbol.index > 0 && section) locals.push(linked);
     return linked;
   });
+}
+
+/** Relocations number the symbols that `readSymbols` reads, and not those of a dynamic symbol table. */
+function checkRelocations(file: ElfFile, sectionOf: ReadonlyMap<ElfSection, InputSection>): void {
+  for (const { name, targetSectionIndex, relocations } of file.relocationSections) {
+    if (!sectionOf.has(file.sections[targetSectionIndex]!)) continue;
+    if (relocations.some(({ symbol, symbolIndex }) => symbol && symbol !== file.symbols[symbolIndex]))
+      fail(`the symbols of ${name} are those of a dynamic symbol table, expected .symtab`, file);
+  }
 }
 
 const STRONG = 3;
