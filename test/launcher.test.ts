@@ -7,6 +7,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -57,7 +58,8 @@ function publishedPackage(name: string, main: string, withNode: boolean): string
     mkdirSync(path.join(root, folder), { recursive: true });
   copyFileSync(LAUNCHER, path.join(root, 'bin/wavewright.js'));
   writeFileSync(path.join(root, 'package.json'), '{"type":"module"}');
-  writeFileSync(path.join(root, 'dist/main.js'), main);
+  writeFileSync(path.join(root, 'dist/main.txt'), 'main-0.js\nmore-0.js');
+  writeFileSync(path.join(root, 'dist/main-0.js'), main);
   if (withNode) symlinkSync(process.execPath, path.join(root, 'node_modules/node/bin/node'));
   return path.join(root, 'bin/wavewright.js');
 }
@@ -102,23 +104,26 @@ test('a checkout runs what its sources say now, whatever was kept of them', asyn
     write('src/word.ts', `export const word: string = '${word}';`);
     for (const _ of ['bundled', 'kept']) assert.equal(await printed(launcher), word);
   }
-  const [main, list] = ['main.js', 'inputs.json'].map((name) => path.join(folder, name)) as [string, string];
+  const [script = ''] = readFileSync(path.join(folder, 'main.txt'), 'utf8').split('\n');
+  const [main, list] = [script, 'inputs.json'].map((name) => path.join(folder, name)) as [string, string];
   const whole = readFileSync(main, 'utf8');
   // It is used: what stands there runs as long as the sources are as they were.
-  writeFileSync(main, whole.replace('µ2', 'µ3'));
-  assert.equal(await printed(launcher), 'µ3');
+  writeFileSync(main, whole.replace('2', '33'));
+  assert.equal(await printed(launcher), 'µ33');
   const inputs = readFileSync(list);
   for (const spoiled of [inputs.subarray(0, -1), Buffer.alloc(0), Buffer.from('{}')]) {
-    writeFileSync(main, 'spoiled');
+    rmSync(main);
     writeFileSync(list, spoiled);
     assert.equal(await printed(launcher), 'µ2');
     assert.deepEqual([readFileSync(main, 'utf8'), readFileSync(list)], [whole, inputs]);
   }
-  const old = path.join(folder, 'chunk-OLD.js');
-  for (const [agoS, isKept] of [
-    [3600, true],
-    [25 * 3600, false],
+  for (const [stem, agoS, isKept] of [
+    ['chunk', 3600, true],
+    ['chunk', 25 * 3600, false],
+    ['main', 3600, true],
+    ['more', 25 * 3600, false],
   ] as const) {
+    const old = path.join(folder, `${stem}-OLD.js`);
     writeFileSync(old, '');
     utimesSync(old, Date.now() / 1000 - agoS, Date.now() / 1000 - agoS);
     rmSync(list);
@@ -135,13 +140,82 @@ test('a checkout runs what its sources say now, whatever was kept of them', asyn
   assert.equal(await printed(launcher), 'µ4', 'nothing can be kept');
 });
 
+/** A published package that prints what a function returns, and what it keeps of compiled code. */
+function packageThatKeeps(name: string, status = 0) {
+  const launcher = publishedPackage(name, '', false);
+  const dist = path.join(path.dirname(launcher), '../dist');
+  const cache = path.join(scratch, `cache-of-${name}`);
+  const write = (word: string): void => {
+    const say = `function say() { process.stdout.write('${word}'); process.exit(${status}); }`;
+    writeFileSync(
+      path.join(dist, 'main-0.js'),
+      `exports.say = () => say; ${say} Promise.resolve().then(() => other('say')());`,
+    );
+    writeFileSync(path.join(dist, 'more-0.js'), "exports.say = () => () => other('say')();");
+  };
+  const run = async (verb: string): Promise<string> => {
+    const env = { ...process.env, NODE_COMPILE_CACHE: cache };
+    const end = await start(launcher, [], [verb], { env }).end;
+    assert.deepEqual([end.status, end.stderr], [status, '']);
+    return end.stdout;
+  };
+  /** The folder of it. */
+  const folder = (): string => path.join(cache, readdirSync(cache)[0]!);
+  return { write, run, folder, kept: () => readdirSync(folder()).filter((file) => file.startsWith('wavewright')) };
+}
+
+test('what a command compiled is there in the next process, whole or not at all', async () => {
+  const { write, run, folder, kept } = packageThatKeeps('keeps');
+  write('one');
+  for (let i = 0; i < 2; i++) assert.equal(await run('run'), 'one');
+  assert.deepEqual(kept().sort(), ['wavewright-run-main-0.js', 'wavewright-run-more-0.js']);
+  // It is used: a script of that name has to be what it was, which the engine knows by its length alone.
+  write('two');
+  assert.equal(await run('run'), 'one');
+  assert.equal(await run('dispatch'), 'two', 'each command has its own');
+  const file = path.join(folder(), 'wavewright-run-main-0.js');
+  const whole = readFileSync(file);
+  const flipped = (at: number): Buffer => Buffer.from(whole.map((byte, i) => (i === at ? byte ^ 0x10 : byte)));
+  const places = [0, 8, 64, whole.length >> 1, whole.length - 6, whole.length - 1];
+  for (const spoiled of [Buffer.alloc(0), Buffer.alloc(3), whole.subarray(0, -4), ...places.map(flipped)]) {
+    writeFileSync(file, spoiled);
+    assert.equal(await run('run'), 'two');
+    assert.notDeepEqual(readFileSync(file), spoiled, 'it is kept anew');
+  }
+});
+
+test('code is kept of some versions of a script, and not of what is no command', async () => {
+  const { write, run, folder, kept } = packageThatKeeps('versions');
+  write('one');
+  await run('run');
+  const others = ['a', 'b', 'c', 'd', 'e'].map((version) => `wavewright-run-main-${version}.js`);
+  for (const [agoS, name] of others.entries()) {
+    writeFileSync(path.join(folder(), name), '');
+    utimesSync(path.join(folder(), name), 1e9 - agoS, 1e9 - agoS);
+  }
+  writeFileSync(path.join(folder(), 'wavewright-run-main-0.js'), '');
+  await run('run');
+  const left = ['wavewright-run-main-0.js', ...others.slice(0, 3), 'wavewright-run-more-0.js'];
+  assert.deepEqual(kept().sort(), left.sort());
+  const usage = packageThatKeeps('usage', 2);
+  usage.write('one');
+  await usage.run('run');
+  const named = packageThatKeeps('named');
+  named.write('one');
+  for (const verb of ['../run', 'R', 'a'.repeat(33)]) await named.run(verb);
+  for (const { folder: made, kept: files } of [usage, named]) {
+    mkdirSync(made(), { recursive: true });
+    assert.deepEqual(files(), []);
+  }
+});
+
 test('arguments, standard streams and the exit status pass through a hand-over', async () => {
   const echo = `
-    let text = '';
-    for await (const chunk of process.stdin) text += chunk;
-    console.log(JSON.stringify(process.argv.slice(2)), text);
-    console.error(process.versions.node === '20.1.0' ? 'old' : 'new');
-    process.exit(42);`;
+    process.stdin.toArray().then((chunks) => {
+      console.log(JSON.stringify(process.argv.slice(2)), chunks.join(''));
+      console.error(process.versions.node === '20.1.0' ? 'old' : 'new');
+      process.exit(42);
+    });`;
   for (const nodeArguments of [[], OLD_NODE]) {
     const { child, end } = start(publishedPackage(`echo${nodeArguments.length}`, echo, true), nodeArguments, [
       'a b',

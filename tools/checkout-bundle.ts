@@ -21,19 +21,19 @@ const KEPT_MS = 24 * 60 * 60 * 1000;
 type Input = readonly [name: string, changedMs: number, sizeBytes: number];
 
 /**
- * The command line to import: that of the bundle. Where none can be made or kept, and where stacks are to
- * name sources (WAVEWRIGHT_DEBUG), it is the source, of which Node itself takes the types away, file by file;
- * an error in it is told then.
+ * The command line: the file that names its script in the bundle. Where none can be made or kept, and where
+ * stacks are to name sources (WAVEWRIGHT_DEBUG), it is the source to import, of which Node itself takes the
+ * types away, file by file; an error in it is told then.
  */
-export async function commandLine(): Promise<string> {
-  const source = new URL('src/cli/main.ts', ROOT).href;
+export async function commandLine(): Promise<URL> {
+  const source = new URL('src/cli/main.ts', ROOT);
   if (process.env['WAVEWRIGHT_DEBUG'] === '1') return source;
   try {
     if (!isCurrent()) await renew();
   } catch {
     return source;
   }
-  return new URL('main.js', FOLDER).href;
+  return new URL('main.txt', FOLDER);
 }
 
 function isCurrent(): boolean {
@@ -51,8 +51,10 @@ function isCurrent(): boolean {
 
 async function renew(): Promise<void> {
   const startedMs = Date.now();
-  const { bundle } = await import('./bundle.ts');
-  const { files, inputs } = await bundle(JSON.stringify(new URL('src/base/node-package-file.ts', ROOT).href));
+  const { bundleForCommands } = await import('./bundle.ts');
+  const { files, inputs } = await bundleForCommands(
+    JSON.stringify(new URL('src/base/node-package-file.ts', ROOT).href),
+  );
   const listed = [...inputs, ...TOOLS].map((name): Input => {
     const { ctimeMs, size } = statSync(new URL(name, ROOT));
     // What changes meanwhile is not what was read, perhaps: the next process looks again.
@@ -60,15 +62,15 @@ async function renew(): Promise<void> {
   });
   mkdirSync(FOLDER, { recursive: true });
   const known = new Set(readdirSync(FOLDER));
-  const isPart = (name: string): boolean => name.startsWith('chunk-');
-  // Parts before those that import them.
+  const isPart = (name: string): boolean => /^(chunk|main|more)-/.test(name);
+  // Parts before those that name them.
   for (const [name, bytes] of [...files].sort(([a], [b]) => Number(isPart(b)) - Number(isPart(a))))
     if (!isPart(name) || !known.has(name)) replace(new URL(name, FOLDER), bytes);
   // Without it Node looks into each file for what it is.
   replace(new URL('package.json', FOLDER), JSON.stringify({ type: 'module' }));
   replace(LIST, JSON.stringify(listed));
   for (const name of known)
-    if (name.endsWith('.js') && !files.has(name) && statSync(new URL(name, FOLDER)).mtimeMs < startedMs - KEPT_MS)
+    if (isPart(name) && !files.has(name) && statSync(new URL(name, FOLDER)).mtimeMs < startedMs - KEPT_MS)
       rmSync(new URL(name, FOLDER));
 }
 

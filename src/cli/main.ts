@@ -41,10 +41,16 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   });
 }
 
-const [verb, ...rest] = process.argv.slice(2);
-// The upstream loaders' command lines are no commands of ours: they say and return what those do.
-const status =
-  verb !== undefined && isUpstreamLoader(verb)
-    ? await (await import('./upstream-loader.ts')).runUpstreamLoader(verb, rest, context)
-    : await runCommandLine(COMMANDS, process.argv.slice(2), context);
-process.exit(status);
+/** Ends the process. */
+async function run(): Promise<never> {
+  const [verb, ...rest] = process.argv.slice(2);
+  // The upstream loaders' command lines are no commands of ours: they say and return what those do.
+  const status =
+    verb !== undefined && isUpstreamLoader(verb)
+      ? await (await import('./upstream-loader.ts')).runUpstreamLoader(verb, rest, context)
+      : await runCommandLine(COMMANDS, process.argv.slice(2), context);
+  process.exit(status);
+}
+
+// Not awaited, as it is part of a script.
+void run();
