@@ -24,6 +24,13 @@ export function assign(f: FunctionBuilder, local: Local, value: Term): void {
   f.set(local);
 }
 
+/** Each local gets the value of another one, all at once: that may be one of those which get another. */
+export function assignTogether(f: FunctionBuilder, moves: readonly (readonly [to: Local, from: Local])[]): void {
+  const changes = moves.filter(([to, from]) => to !== from);
+  for (const [, from] of changes) f.get(from);
+  for (const [to] of changes.toReversed()) f.set(to);
+}
+
 /** An operation on operands. */
 export const operation =
   (name: PlainName, ...operands: readonly Term[]): Push =>

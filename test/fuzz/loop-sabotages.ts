@@ -3,23 +3,21 @@ import type { Sabotage } from './sabotages.ts';
 
 type Row = readonly [name: string, file: string, from: string, to: string];
 
+const EXTENTS = 'loops/lane-extents.ts';
+const SIDES = 'loops/side-by-side-accesses.ts';
+
 const FINAL_STORES: readonly Row[] = [
-  ['rows of groups that ran before one that gives up', 'loops/loop-lowering.ts', '          final.undo();', ''],
+  ['rows of groups that ran before one that gives up', 'loops/loop-lowering.ts', '          store.undo();', ''],
   [
     'lanes that are off',
     'loops/final-store.ts',
     'sizeBytes: node.leaf.sizeBytes }, nibble);',
     'sizeBytes: node.leaf.sizeBytes });',
   ],
-  ['permission', 'loops/final-store.ts', 'eqz(found.permits({ writes: true }))', '0'],
-  [
-    'window',
-    'loops/final-store.ts',
-    "note(operation('v128.xor', argument(high!), operation('i32x4.splat', spaces.windowHi)));",
-    '',
-  ],
-  ['an index that wraps', 'loops/final-store.ts', "note(operation('i32x4.lt_u', lows, argument(floor)));", '{}'],
-  ['end of an allocation', 'loops/final-store.ts', 'or(or(ltU(address, storedAllocation!), isOutside),', 'or(0,'],
+  ['permission', EXTENTS, 'eqz(found.permits({ writes: true }))', '0'],
+  ['window', EXTENTS, "refuse(operation('v128.xor', high, operation('i32x4.splat', windowHi)));", ''],
+  ['an index that wraps', EXTENTS, "refuse(operation('i32x4.lt_u', low, floor));", '{}'],
+  ['end of an allocation', EXTENTS, 'or(or(ltU(address, allocation), isOutside),', 'or(0,'],
   [
     'loads of what is stored, in the first iteration',
     'regions/permitted-ranges.ts',
@@ -28,10 +26,36 @@ const FINAL_STORES: readonly Row[] = [
   ],
   [
     'loads of what is stored, later',
-    'loops/side-by-side-accesses.ts',
+    SIDES,
     'push(f, mayBeIn(sum(low, least, group.min), storedAllocation));',
     'f.i32(0);',
   ],
+];
+
+const STREAMED_STORES: readonly Row[] = [
+  ['iterations that overlap', SIDES, 'push(f, ltS(sub(sub(low, last), span), 0));', 'f.i32(0);'],
+  ['the last place', SIDES, '    assign(f, last, low);', ''],
+  ['places of lanes', SIDES, 'return sum(sub(most, least), max - min);', 'return sum(0, max - min);'],
+  ['the size of what is stored', SIDES, 'return sum(sub(most, least), max - min);', 'return sub(most, least);'],
+  ['other groups of chunks', SIDES, '    this.#reachWave(group, guideLow, least, most);', ''],
+  ['lanes at one place', SIDES, 'eqz(writes ? following! : or(following!, same!))', 'eqz(or(following!, same!))'],
+  ['lanes that are off', SIDES, 'push(f, eq(nibble, 15));', 'f.i32(1);'],
+  [
+    'the end of what may be written',
+    SIDES,
+    '        f.brIfRare(slow);\n        continue;',
+    "        f.op('drop');\n        continue;",
+  ],
+  ['what is loaded', SIDES, 'const except = group.writes ? undefined :', 'const except = group ? undefined :'],
+  ['rows that groups left', 'loops/streamed-store.ts', "    copyRows(this.#environment, 'keep');", ''],
+  ['lanes that may not store', 'loops/streamed-store.ts', 'if (group.writes) findStored', 'if (!group) findStored'],
+  ['NaNs that are stored', 'loops/nan-checks.ts', 'if (!through.includes(arg)) exact.add(arg);', '{}'],
+];
+
+const BEFORE_FAULTS: readonly Row[] = [
+  ['indices in front', SIDES, 'and(eqz(this.#environment.begun), ltS(least, 0))', '0'],
+  ['lanes in front', SIDES, 'assign(state.f, least, sub(wave.least, guideLow));', ''],
+  ['lanes behind', SIDES, 'assign(state.f, most, sub(wave.most, guideLow));', ''],
 ];
 
 const UNIFORM_LOADS: readonly Row[] = [
@@ -47,10 +71,12 @@ const sabotages = (what: string, test: string, rows: readonly Row[]): readonly S
     name: `${what}: ${name}`,
     file: `src/emulator/jit/${file}`,
     ...{ from, to },
-    noticedBy: ['--test', '--test-isolation=none', `test/lockstep/${test}.test.ts`],
+    noticedBy: ['--test', '--test-isolation=none', test],
   }));
 
 export const LOOP_SABOTAGES: readonly Sabotage[] = [
-  ...sabotages('final stores', 'final-stores', FINAL_STORES),
-  ...sabotages('uniform loads', 'uniform-loads', UNIFORM_LOADS),
+  ...sabotages('final stores', 'test/lockstep/loop-stores.test.ts', FINAL_STORES),
+  ...sabotages('streamed stores', 'test/lockstep/loop-stores.test.ts', STREAMED_STORES),
+  ...sabotages('streamed stores', 'src/emulator/streamed-stores.test.ts', BEFORE_FAULTS),
+  ...sabotages('uniform loads', 'test/lockstep/uniform-loads.test.ts', UNIFORM_LOADS),
 ];

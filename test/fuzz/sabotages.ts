@@ -158,7 +158,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'loops: lanes that are not side by side',
     file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
-    from: 'assign(f, bad, or(bad, eqz(or(following!, same!))));',
+    from: 'assign(f, bad, or(bad, eqz(writes ? following! : or(following!, same!))));',
     to: 'assign(f, bad, or(bad, and(following!, 0)));',
     noticedBy: sideBySide,
   },

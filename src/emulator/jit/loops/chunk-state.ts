@@ -3,10 +3,14 @@ import type { Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function/function-state.ts';
+import type { AccessGroup } from '../regions/access-group.ts';
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
 import type { LoopValues } from './loop-values.ts';
 import type { SkipNotes } from './skip-notes.ts';
+
+/** Low words of the first and the last address of a wave's lanes when a loop is entered. */
+export type WaveExtents = Map<AccessGroup, { readonly least: Local; readonly most: Local }>;
 
 export interface LoopEnvironment {
   readonly state: FunctionState;
@@ -31,6 +35,10 @@ export interface LoopEnvironment {
   readonly notes: SkipNotes | undefined;
   /** Of a loop that stores: where the allocation starts to which it does. */
   readonly storedAllocation: Local | undefined;
+  /** Of a loop that stores in each iteration: where the lanes of its accesses are when it is entered. */
+  readonly waveExtents: WaveExtents;
+  /** Whether a group of chunks has run. */
+  readonly begun: Local;
   /** Where they are counted: lanes of all groups in all iterations, by their number in the graph. */
   readonly counted: readonly Local[];
 }

@@ -6,6 +6,7 @@ import {
   add64,
   and,
   assign,
+  assignTogether,
   eqz,
   gtU,
   loadFrom,
@@ -280,16 +281,13 @@ export class LaneBody {
     assign(f, iterations, sum(iterations, 1));
   }
 
-  /** All at once. */
   #carry(scalars: ReadonlyMap<number, Local>): void {
     const { state, plan } = this.#environment;
     const { f } = state;
-    const values = [
+    assignTogether(f, [
       ...this.#program.carried.map(({ value, next }) => [this.#local(value), this.#local(next)] as const),
       ...[...scalars].map(([offset, local]) => [local, this.#uniform.local(plan.scalars.get(offset)!)] as const),
-    ];
-    for (const [, next] of values) f.get(next);
-    for (const [local] of values.toReversed()) f.set(local);
+    ]);
     this.#uniform.release();
   }
 

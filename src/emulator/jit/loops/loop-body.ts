@@ -4,6 +4,7 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
+import { assignTogether } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type ChunkPlace, laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
@@ -91,28 +92,20 @@ export class LoopBody {
     const splatted = new Set(results);
     for (const node of this.#nodes) {
       for (const arg of uses(node)) this.#lastUse.set(arg, node);
-      if (!steady || !isAccess(node)) for (const arg of vectorArguments(node, isFast)) splatted.add(arg);
+      for (const arg of steady && isAccess(node) ? uses(node) : vectorArguments(node, isFast)) splatted.add(arg);
     }
     this.#splatted = [...splatted].filter((node) => !node.lane);
     if (!isFast) return;
-    const hoisted = this.#hoisted;
-    const argument = (node: Node): LaneArgument => this.#argument(node);
     this.#groups = groupAccesses(this.#nodes);
-    this.#ranges = new PermittedRanges(state);
+    const known = { ranges: new PermittedRanges(state), hoisted: this.#hoisted };
+    this.#ranges = known.ranges;
     this.#memory = new FastMemory({
-      state,
-      hoisted,
-      groups: this.#groups,
-      linear: undefined,
-      ranges: this.#ranges,
-      argument,
+      ...{ ...known, state, groups: this.#groups, linear: undefined },
+      argument: (node) => this.#argument(node),
       address: (node) => this.#spreadArgument(node),
       spread: (active, emit) => this.#spread.within(active, emit),
     });
-    if (steady) {
-      const known = { ranges: this.#ranges, hoisted };
-      this.#sideBySide = new SideBySideAccesses(environment, steady, this.#groups, known);
-    }
+    if (steady) this.#sideBySide = new SideBySideAccesses(environment, steady, this.#groups, known);
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
   }
@@ -120,6 +113,11 @@ export class LoopBody {
   /** Whether something in it is for groups only of which all lanes are active when the loop is entered. */
   get needsAllLanes(): boolean {
     return !this.#sideBySide && [...this.#groups].some(([load, group]) => !load.active && !isUniform(group));
+  }
+
+  /** Of all accesses of lanes. */
+  get accessGroups(): Iterable<AccessGroup> {
+    return this.#groups.values();
   }
 
   /** Emits what comes before the loop over the groups. */
@@ -334,13 +332,13 @@ export class LoopBody {
     for (const chunk of chunks) {
       this.#chunk = chunk;
       this.#active!.count((mask) => this.#lanes(mask));
-      this.#assign([
+      assignTogether(f, [
         ...[...chunk.rows].map(([at, local]) => [local, this.#lanes(plan.rows.get(at)!)] as const),
         ...[...chunk.masks].map(([base, local]) => [local, this.#lanes(plan.masks.get(base)!)] as const),
         ...[...chunk.tests].map(([at, local]) => [local, this.#lanes(plan.tests.get(at)!.mask)] as const),
       ]);
     }
-    this.#assign([
+    assignTogether(f, [
       ...[...scalars].map(([at, local]) => [local, this.#uniform.local(plan.scalars.get(at)!)] as const),
       ...(this.#sideBySide?.nextRegisters(this.#uniform) ?? []),
     ]);
@@ -353,14 +351,6 @@ export class LoopBody {
     }
     this.#uniform.release();
     this.#places?.move();
-  }
-
-  /** All at once: a value may be what another place had. */
-  #assign(values: readonly (readonly [to: Local, from: Local])[]): void {
-    const { f } = this.#environment.state;
-    const changed = values.filter(([to, from]) => to !== from);
-    for (const [, from] of changed) f.get(from);
-    for (const [to] of changed.toReversed()) f.set(to);
   }
 
   #lanes(node: Node): Local {
@@ -381,7 +371,8 @@ export class LoopBody {
     const { state } = this.#environment;
     const { f } = state;
     const { lanes } = this.#chunk;
-    if (isAccess(node) && this.#slow) this.#setLoaded(node, this.#loadFast(node, this.#slow));
+    if (node.leaf.kind === 'store') this.#store(node);
+    else if (isAccess(node) && this.#slow) this.#setLoaded(node, this.#loadFast(node, this.#slow));
     else if (node.leaf.kind !== 'loaded') {
       const emitter = this.#nans?.emitter(node, this.#chunk) ?? state.e;
       const held = this.#places?.load(this.#chunk, argumentsOf(node, this.#isFast)) ?? [];
@@ -478,6 +469,15 @@ export class LoopBody {
     f.if(undefined, () => this.#spread.within(this.#lanes(active), () => (lanes = load())));
     f.free(bits);
     return lanes;
+  }
+
+  /** Lanes are side by side. */
+  #store(node: Node): void {
+    const values = sideBySideArguments(node);
+    const held = this.#places?.load(this.#chunk, values) ?? [];
+    const data = values.map((value) => this.#lanes(value));
+    this.#sideBySide!.store(node, this.#groups.get(node)!, this.#chunk.place.offset / 4, data, this.#uniform);
+    this.#places?.unload(this.#chunk, held);
   }
 
   /** Lanes that make no access look like one that does, so that they ask for nothing else. */

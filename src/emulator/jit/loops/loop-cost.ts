@@ -3,6 +3,7 @@
  * chunks in registers. Constants fit measurements on one machine (bench/HISTORY.md); what counts is on which
  * side of each other the estimates are.
  */
+import { isAccess } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 import type { LaneProgram } from './lane-program.ts';
@@ -17,8 +18,8 @@ const SCALAR_OPERATIONS_PER_CYCLE = 3;
 /** An access with its checks, for lanes and for the wave. */
 const ACCESS_OPERATIONS = 15;
 const UNIFORM_ACCESS_OPERATIONS = 12;
-/** A load of lanes that keep their distances, and what is asked of the guide's address. */
-const OF_STEADY_LOAD = { sideBySide: 3, apart: 11 };
+/** An access of lanes that keep their distances, and what is asked of the guide's address. */
+const OF_STEADY_ACCESS = { sideBySide: 3, apart: 11 };
 const GUIDE_OPERATIONS = 14;
 /** What T1 saves where 16 lanes at equal distances are looked at together. */
 const LINEAR_ACCESS_SAVING = 11;
@@ -165,9 +166,8 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64, way?: SteadyWay): Lo
   const ownRowReads = own.nodes.filter(({ leaf }) => leaf.kind === 'row').length;
   const carried = carriedRows + masks.size;
   const ownLanes = own.nodes.filter((node) => node.lane && own.variant.has(node));
-  const isLoad = ({ leaf }: Node): boolean => leaf.kind === 'load';
   const costOfOwn = (node: Node): number =>
-    way && isLoad(node) ? OF_STEADY_LOAD[way.isApart ? 'apart' : 'sideBySide'] : costOf(node)[0];
+    way && isAccess(node) ? OF_STEADY_ACCESS[way.isApart ? 'apart' : 'sideBySide'] : costOf(node)[0];
   const ownOperations = ownLanes.reduce((sum, node) => sum + costOfOwn(node), 0);
   const wave = (each: LoopPlan): number => each.nodes.filter(({ lane }) => !lane).length;
   const guideOperations = found ? wave(own) - wave(plan) + found.addresses.size * GUIDE_OPERATIONS : 0;

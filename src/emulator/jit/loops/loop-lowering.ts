@@ -10,7 +10,6 @@ import type { Decoded } from '../function/decoded.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
-import { FinalStore } from './final-store.ts';
 import { LaneBody, type LaneWay } from './lane-body.ts';
 import { type GroupResults, LoopBody } from './loop-body.ts';
 import type { Skip } from './loop-graph.ts';
@@ -18,6 +17,7 @@ import { changesLanes, type LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
 import type { SteadyWay } from './side-by-side.ts';
 import { MAX_NOTED_ITERATIONS, SkipNotes } from './skip-notes.ts';
+import { type OpenedStore, openStore } from './stores.ts';
 import type { LoopWay } from './vertical-loops.ts';
 
 const MAX_ITERATIONS = 1 << 20;
@@ -131,6 +131,8 @@ export class LoopLowering {
       unfinished,
       notes: this.#notes,
       storedAllocation: plan.store && i32(),
+      waveExtents: new Map(),
+      begun: i32(),
       counted,
     };
     for (const local of [chunk, unfinished, longest]) {
@@ -153,8 +155,8 @@ export class LoopLowering {
       f.free(...locals.values());
       locals.clear();
     }
-    const { storedAllocation } = environment;
-    f.free(chunk, pointer, count, limit, longest, ...counted, ...entered);
+    const { storedAllocation, begun } = environment;
+    f.free(begun, chunk, pointer, count, limit, longest, ...counted, ...entered);
     if (storedAllocation) f.free(storedAllocation);
     return unfinished;
   }
@@ -177,17 +179,15 @@ export class LoopLowering {
 
   #emitGroups(environment: LoopEnvironment): void {
     const { f, spaces } = this.state;
-    const { chunk, pointer } = environment;
+    const { chunk, pointer, begun } = environment;
     const usual = this.#steady?.found.plan ?? this.plan.usual ?? this.plan;
     const fast = this.#lanes
       ? new LaneBody({ ...environment, plan: this.#lanes.program.plan }, this.#lanes, this.#unfit!)
       : new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
     fast.prepare();
-    const final = fast instanceof LoopBody ? this.#finalStore(environment, fast) : undefined;
+    const store = fast instanceof LoopBody ? this.#openStore(environment, fast) : undefined;
     const bits = f.local('i32');
     const end = f.local('i32');
-    // Whether a group has run.
-    const begun = f.local('i32');
     if (this.#unfit) {
       f.i32(0);
       f.set(begun);
@@ -220,12 +220,12 @@ export class LoopLowering {
             this.#setBegun(begun);
             f.br(done);
           };
-          if (final) run(giveUp);
+          if (store) run(giveUp);
           else if (this.#unfit && !this.#lanes) this.#tryFirst(this.#unfit, begun, giveUp, run);
           else run();
         });
-        if (final) {
-          final.undo();
+        if (store) {
+          store.undo();
           this.#goOtherwise(this.#unfit!);
           return;
         }
@@ -239,26 +239,26 @@ export class LoopLowering {
       f.op('i32.ne');
       f.brIf(again);
     });
-    final?.emit();
+    store?.finish();
     if (fast instanceof LaneBody) fast.finish();
     fast.release();
-    f.free(bits, end, begun);
+    f.free(bits, end);
   }
 
-  /** Where the loop stores; emits what is asked before it. Waves whose lanes do not suit go another way. */
-  #finalStore(environment: LoopEnvironment, fast: LoopBody): FinalStore | undefined {
+  /** The store of the loop; emits what is asked before it. Waves whose lanes do not suit go another way. */
+  #openStore(environment: LoopEnvironment, fast: LoopBody): OpenedStore | undefined {
     const { f } = this.state;
     const { store } = this.plan;
     if (!store) return undefined;
-    const final = new FinalStore(environment, store, (...asked) => fast.evaluate(...asked));
+    const opened = openStore(environment, store, fast);
     f.block(undefined, (suits) => {
       f.block(undefined, (otherwise) => {
-        final.prepare(otherwise);
+        opened.prepare(otherwise);
         f.br(suits);
       });
       this.#goOtherwise(this.#unfit!);
     });
-    return final;
+    return opened;
   }
 
   /** Chunks from the one at hand on, up to `end`, each the slow way. */

@@ -24,10 +24,14 @@ export interface LaneTest {
   readonly when: boolean;
 }
 
-/** A store of lanes, and the rows that hold what it stores behind an iteration. */
+/**
+ * A store of lanes: at places that stay the same, `rows` hold behind an iteration what it stores; else it is
+ * a node of the loop.
+ */
 export interface LoopStore {
   readonly node: NodeOf<'store'>;
   readonly rows: readonly number[];
+  readonly isStreamed: boolean;
 }
 
 export interface LoopPlan extends UsualFacts {
@@ -120,6 +124,12 @@ class Planner {
       for (const [base, mask] of graph.entryMasks)
         if (read.has(mask) && all.masks.has(base)) masks.set(base, all.masks.get(base)!);
     }
+    const store = graph.stored && loopStore(graph.stored, { nodes, variant: variantNodes(graph, nodes), rows });
+    if (graph.stored && !store) return undefined;
+    if (store?.isStreamed) {
+      const own = new Set([...nodes, store.node]);
+      nodes = graph.values.nodes.filter((node) => own.has(node));
+    }
     const cleared = new Set<number>();
     const isCarried = (offset: number): boolean => scalars.has(offset) || masks.has(this.#maskBase(offset));
     if (
@@ -130,8 +140,6 @@ class Planner {
       return undefined;
     const rowsOutside = new Set([...rows.keys()].filter((offset) => this.#liveness.isLiveAt(this.#exitBlock, offset)));
     const variant = variantNodes(graph, nodes);
-    const store = graph.stored && finalStore(graph.stored, { nodes, variant, rows });
-    if (graph.stored && !store) return undefined;
     const plan: LoopPlan = {
       loop: this.#loop,
       graph,
@@ -257,20 +265,17 @@ class Planner {
   }
 }
 
-/**
- * Undefined unless the place of each lane is the same in all iterations, what it gets is in rows behind each,
- * and only lanes load.
- */
-function finalStore(
+/** Undefined where the wave loads, or places stay the same and no rows hold what they get. */
+function loopStore(
   node: NodeOf<'store'>,
   { nodes, variant, rows }: Pick<LoopPlan, 'nodes' | 'variant' | 'rows'>,
 ): LoopStore | undefined {
   const { low, high } = node.address!;
+  if (!high || rows.size > MAX_KEPT_ROWS || nodes.some((each) => isAccess(each) && !each.lane)) return undefined;
+  if (variant.has(low) || variant.has(high)) return { node, rows: [], isStreamed: true };
   const data = node.args.slice(1, 1 + Math.max(1, node.leaf.sizeBytes / 4));
   const offsets = data.map((value) => [...rows].find(([, next]) => next === value)?.[0]);
-  const isFixed = high !== undefined && !variant.has(low) && !variant.has(high);
-  if (!isFixed || rows.size > MAX_KEPT_ROWS || nodes.some((each) => isAccess(each) && !each.lane)) return undefined;
-  return offsets.every((offset) => offset !== undefined) ? { node, rows: offsets } : undefined;
+  return offsets.every((offset) => offset !== undefined) ? { node, rows: offsets, isStreamed: false } : undefined;
 }
 
 function variantNodes({ rows, scalars, masks, entryMasks }: LoopGraph, nodes: readonly Node[]): Set<Node> {

@@ -1,11 +1,12 @@
 /**
- * Loads of a group of chunks in a loop whose lanes are side by side: before the iterations it is found out
+ * Accesses of a group of chunks in a loop whose lanes are side by side: before the iterations it is found out
  * how far each chunk is from the guide, which is the first active lane; then only the guide's addresses are
  * looked at. Where lanes are apart, it is found out how far each of them is.
  */
 import {
   and,
   assign,
+  eq,
   eqz,
   gtU,
   laneOf,
@@ -34,9 +35,9 @@ import { MAY_READ, NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
 import { AddressChecks, isIndexFar } from '../regions/address-checks.ts';
 import { mayBeIn } from '../regions/allocation-at.ts';
-import { followingSpread, loadFollowingPair, pushFollowing } from '../regions/following-lanes.ts';
+import { followingSpread, loadFollowingPair, pushFollowing, storeFollowing } from '../regions/following-lanes.ts';
 import type { Hoisted } from '../regions/hoisted.ts';
-import { loadLanes } from '../regions/lane-accesses.ts';
+import { loadLanes, storeLanes } from '../regions/lane-accesses.ts';
 import type { EmittedValues } from '../regions/linear-access.ts';
 import { type Node, nodesBehind } from '../regions/node.ts';
 import type { PermittedRanges } from '../regions/permitted-ranges.ts';
@@ -50,7 +51,7 @@ const REACH_BYTES = 2 ** 28;
 /** First and last byte of what is not longer are not in two allocations, between which is a hole. */
 const MAX_SPAN_BYTES = 1024;
 
-/** Where the loads of a group of accesses are; valid until `end`. */
+/** Where a group of accesses is; valid until `end`. */
 interface Place {
   readonly address: GuideAddress;
   /** Bytes from the guide to the lanes of each chunk, or to its first one; the least and the most of all. */
@@ -59,6 +60,8 @@ interface Place {
   readonly most: Local;
   /** Where lanes are side by side: bytes of each one's value in that of four that follow each other. */
   readonly swizzle: Local | undefined;
+  /** Of a store: where that of the guide was in the last iteration. */
+  readonly last: Local | undefined;
 }
 
 /** Active lanes of a chunk, and which lane each of its lanes looks like. */
@@ -88,7 +91,7 @@ export type Evaluate = (place: ChunkPlace, roots: readonly Node[], values: LoopV
 export class SideBySideAccesses {
   readonly #environment: LoopEnvironment;
   readonly #found: SideBySide;
-  /** By group, one of its loads. */
+  /** By group, one of its accesses. */
   readonly #groups: ReadonlyMap<AccessGroup, Node>;
   readonly #ranges: PermittedRanges;
   readonly #isApart: boolean;
@@ -98,6 +101,8 @@ export class SideBySideAccesses {
   readonly registers = new Map<number, Local>();
   readonly #entries = new Map<number, Local>();
   readonly #places = new Map<AccessGroup, Place>();
+  /** Active lanes of the group of chunks. */
+  #bits!: Local;
 
   constructor(
     environment: LoopEnvironment,
@@ -107,7 +112,7 @@ export class SideBySideAccesses {
   ) {
     this.#environment = environment;
     this.#found = found;
-    this.#groups = new Map([...groups].map(([load, group]) => [group, load]));
+    this.#groups = new Map([...groups].map(([access, group]) => [group, access]));
     this.#ranges = ranges;
     this.#isApart = isApart;
     this.#hoisted = hoisted;
@@ -121,6 +126,7 @@ export class SideBySideAccesses {
   begin(chunks: readonly Chunk[], bits: Local, unfit: BlockLabel, evaluate: Evaluate): void {
     const { state, invariants, entries, pointer, plan } = this.#environment;
     const { f } = state;
+    this.#bits = bits;
     const guide = f.local('i32');
     assign(f, guide, sum(pointer, shl(operation('i32.ctz', bits), 2)));
     for (const offset of this.#found.registers.keys()) {
@@ -132,7 +138,7 @@ export class SideBySideAccesses {
     }
     f.free(guide);
     const roots = [...this.#groups.keys()].map(({ parts: { low, high } }) => [low, high!]);
-    const own = [...this.#groups.values()].flatMap((load) => this.#addressNodes(load));
+    const own = [...this.#groups.values()].flatMap((access) => this.#addressNodes(access));
     const needed = nodesBehind([...roots.flat(), ...own]);
     const values = new LoopValues(state, invariants, new Map([...entries, ...this.registers]));
     for (const node of plan.nodes) if (needed.has(node) && !node.lane && plan.variant.has(node)) values.emit(node);
@@ -144,8 +150,8 @@ export class SideBySideAccesses {
       const nibble = and(shrU(bits, i * 4), 15);
       return { nibble, spread: made(f, loadFrom('v128.load', shl(nibble, 4), NIBBLE_SPREADS), 'v128') };
     });
-    for (const [group, load] of this.#groups) {
-      const address = this.#found.addresses.get(load)!;
+    for (const [group, access] of this.#groups) {
+      const address = this.#found.addresses.get(access)!;
       const guideLow = values.local(address.low);
       const looked = chunks.map((chunk, i) => {
         const { argument, release } = evaluate(chunk.place, [group.parts.low, group.parts.high!], values);
@@ -163,8 +169,8 @@ export class SideBySideAccesses {
     f.free(bad);
   }
 
-  #addressNodes(load: Node): readonly Node[] {
-    const { low, high, indices } = this.#found.addresses.get(load)!;
+  #addressNodes(access: Node): readonly Node[] {
+    const { low, high, indices } = this.#found.addresses.get(access)!;
     return [low, high, ...indices.map(({ value }) => value)];
   }
 
@@ -207,6 +213,13 @@ export class SideBySideAccesses {
       return end;
     });
     const [least, most] = ends as [Local, Local];
+    // Before the guide an index of a lane might be less than 0 when the guide's is not.
+    const isForward = address.indices.some(({ isSigned }) => !isSigned);
+    if (isForward) assign(f, bad, or(bad, ltS(least, 0)));
+    if (this.#environment.waveExtents.has(group)) {
+      this.#reachWave(group, guideLow, least, most);
+      if (isForward) assign(f, bad, or(bad, and(eqz(this.#environment.begun), ltS(least, 0))));
+    }
     const isFar = (distance: Local): Push => gtU(sum(distance, REACH_BYTES), 2 * REACH_BYTES);
     const all = made(
       f,
@@ -218,10 +231,9 @@ export class SideBySideAccesses {
         ? operation('v128.any_true', operation('v128.and', all, operation('i32x4.splat', group.alignmentBytes - 1)))
         : 0;
     assign(f, bad, or(bad, or(or(isFar(least), isFar(most)), isUnaligned)));
-    // Before the guide an index of a lane might be less than 0 when the guide's is not.
-    if (address.indices.some(({ isSigned }) => !isSigned)) assign(f, bad, or(bad, ltS(least, 0)));
     if (this.#ranges.has(group)) {
-      this.#ranges.learnGuide(group, guideLow, least, most, this.#environment.storedAllocation);
+      const except = group.writes ? undefined : this.#environment.storedAllocation;
+      this.#ranges.learnGuide(group, guideLow, least, most, except);
       const isLong = gtU(sub(most, least), MAX_SPAN_BYTES);
       assign(f, bad, or(bad, and(isLong, eqz(this.#ranges.permitsGuide(group, guideLow)))));
     }
@@ -231,11 +243,25 @@ export class SideBySideAccesses {
       : this.#sideBySide(group, { address, guideLow, looked, active }, bad);
     if (!this.#isApart) f.free(...lanes);
     for (const { ways, lanes: low } of looked) f.free(low, ...ways.flatMap(({ first, isSo }) => [first, isSo]));
-    return { address, least, most, ...place };
+    const last = group.writes ? made(f, sub(guideLow, this.#spanOf(group, least, most))) : undefined;
+    return { address, least, most, ...place, last };
+  }
+
+  /** Sets the least and the most distance to those of all lanes of the wave. */
+  #reachWave(group: AccessGroup, guideLow: Local, least: Local, most: Local): void {
+    const { state, waveExtents } = this.#environment;
+    const wave = waveExtents.get(group)!;
+    assign(state.f, least, sub(wave.least, guideLow));
+    assign(state.f, most, sub(wave.most, guideLow));
+  }
+
+  /** Bytes from the first one that the lanes touch to that behind the last one. */
+  #spanOf({ min, max }: AccessGroup, least: Local, most: Local): Push {
+    return sum(sub(most, least), max - min);
   }
 
   #sideBySide(
-    { unitBytes }: AccessGroup,
+    { unitBytes, writes }: AccessGroup,
     { guideLow, looked, active }: Opening,
     bad: Local,
   ): Pick<Place, 'chunks' | 'swizzle'> {
@@ -243,7 +269,7 @@ export class SideBySideAccesses {
     const [following, same] = [0, 1].map((way) =>
       made(f, looked.map(({ ways }) => ways[way]!.isSo).reduce<Term>(and, 1)),
     );
-    assign(f, bad, or(bad, eqz(or(following!, same!))));
+    assign(f, bad, or(bad, eqz(writes ? following! : or(following!, same!))));
     const chunks = looked.map(({ ways: [ifFollowing, ifSame] }, i) =>
       made(f, select(sub(select(ifFollowing!.first, ifSame!.first, following!), guideLow), 0, active[i]!)),
     );
@@ -258,7 +284,7 @@ export class SideBySideAccesses {
     const { state, storedAllocation } = this.#environment;
     const { f, spaces } = state;
     const looked = new Set<string>();
-    for (const [group, { address, least, most }] of this.#places) {
+    for (const [group, { address, least, most, last }] of this.#places) {
       const [low, high] = [values.local(address.low), values.local(address.high)];
       push(f, ne(high, spaces.windowHi));
       f.brIfRare(slow);
@@ -275,9 +301,15 @@ export class SideBySideAccesses {
         f.brIfRare(slow);
       }
       this.#checks.refuseMisaligned(group, low, slow);
+      if (last) this.#refuseOverlap(low, last, this.#spanOf(group, least, most), slow);
       if (!this.#ranges.has(group)) continue;
       const isUnknown = eqz(this.#ranges.permitsGuide(group, low));
       push(f, isUnknown);
+      if (group.writes) {
+        // All is in one allocation, that of the first iteration.
+        f.brIfRare(slow);
+        continue;
+      }
       f.ifRare(() => {
         const first = validityOf(sum(low, least, group.min));
         const last = validityOf(sum(low, most, group.max - 1));
@@ -292,6 +324,34 @@ export class SideBySideAccesses {
         f.brIfRare(slow);
       });
     }
+  }
+
+  /** Goes to `slow` unless all lanes store behind what they stored in the last iteration. */
+  #refuseOverlap(low: Local, last: Local, span: Push, slow: BlockLabel): void {
+    const { f } = this.#environment.state;
+    push(f, ltS(sub(sub(low, last), span), 0));
+    f.brIfRare(slow);
+    assign(f, last, low);
+  }
+
+  /** Stores in the active lanes of chunk number `chunk`, in an iteration that was looked at. */
+  store(store: Node, group: AccessGroup, chunk: number, data: readonly Local[], values: LoopValues): void {
+    const { f } = this.#environment.state;
+    const { address, chunks } = this.#places.get(group)!;
+    const stored = { offset: store.address!.offset, data, sizeBytes: group.unitBytes };
+    const nibble = made(f, and(shrU(this.#bits, chunk * 4), 15));
+    const first = made(f, sum(values.local(address.low), chunks[chunk]!));
+    push(f, eq(nibble, 15));
+    f.if(
+      undefined,
+      () => storeFollowing(f, first, stored),
+      () => {
+        const lanes = [0, 1, 2, 3].map((lane) => made(f, sum(first, lane * group.unitBytes)));
+        storeLanes(f, lanes, stored, nibble);
+        f.free(...lanes);
+      },
+    );
+    f.free(nibble, first);
   }
 
   /** Dwords of a load of chunk number `chunk`, in an iteration that was looked at. */
@@ -336,8 +396,8 @@ export class SideBySideAccesses {
     // High words first: they look at the low words that were there before.
     const left = [...this.#found.left].sort((a, b) => Number(b.high !== undefined) - Number(a.high !== undefined));
     for (const chunk of chunks) for (const row of left) this.#storeLeft(row, chunk);
-    for (const { chunks: distances, least, most, swizzle } of this.#places.values())
-      f.free(...distances, least, most, ...(swizzle ? [swizzle] : []));
+    for (const { chunks: distances, least, most, swizzle, last } of this.#places.values())
+      f.free(...[...distances, least, most, swizzle, last].filter((local) => local !== undefined));
     this.#places.clear();
     for (const locals of [this.registers, this.#entries]) {
       f.free(...locals.values());

@@ -1,6 +1,6 @@
 /**
- * Loops whose loads go on by the same number of bytes in all lanes: where the lanes are side by side, or all
- * at one place, in the first iteration, they are in all others, and one lane, the guide, says where. Its
+ * Loops whose accesses go on by the same number of bytes in all lanes: where the lanes are side by side, or
+ * all at one place, in the first iteration, they are in all others, and one lane, the guide, says where. Its
  * addresses are values of the wave, and lanes compute nothing for them.
  */
 import type { Type } from '../../../ir/types.ts';
@@ -25,7 +25,7 @@ export interface GuideIndex {
   readonly isSigned: boolean;
 }
 
-/** Where a load of the guide goes: the words of its address, without the offset. */
+/** Where an access of the guide goes: the words of its address, without the offset. */
 export interface GuideAddress {
   readonly low: Node;
   readonly high: Node;
@@ -55,8 +55,9 @@ export interface SteadyWay {
   readonly isApart: boolean;
 }
 
-/** What lanes read of a node in such a loop. */
-export const sideBySideArguments = (node: Node): readonly Node[] => (isAccess(node) ? [] : argumentsOf(node, true));
+/** What lanes read of a node in such a loop: of an access, what it stores. */
+export const sideBySideArguments = (node: Node): readonly Node[] =>
+  isAccess(node) ? node.args.slice(1) : argumentsOf(node, true);
 
 /** `plan`: of iterations in which nothing rare happens. */
 export function sideBySide(plan: LoopPlan): SideBySide | undefined {
@@ -113,9 +114,9 @@ class Finder {
     return { plan: { ...this.#plan, nodes: own, rows, variant }, addresses, registers, left };
   }
 
-  #addressOf(load: Node): GuideAddress | undefined {
-    const access = laneAccessOf(load);
-    if (!access || access.predicate || isLeftOut(load)) return undefined;
+  #addressOf(node: Node): GuideAddress | undefined {
+    const access = laneAccessOf(node);
+    if (!access || access.predicate || isLeftOut(node)) return undefined;
     const { low, high, floor } = access.parts;
     if ((access.space !== 'global' && access.space !== 'flat') || !high) return undefined;
     const { indexed } = access.parts;

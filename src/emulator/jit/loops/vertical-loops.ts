@@ -48,7 +48,7 @@ export function verticalLoops(
     const found = sideBySide(usual);
     const { store } = plan;
     if (store && !(found && store.rows.every((row) => found.plan.rows.has(row)))) continue;
-    const steady = found ? [false, true].map((isApart) => ({ found, isApart })) : [];
+    const steady = found ? (store?.isStreamed ? [false] : [false, true]).map((isApart) => ({ found, isApart })) : [];
     const all = mode !== 'auto';
     const waysOf = (way?: SteadyWay): readonly LoopWay[] => {
       const { chunkCount, pays } = estimate(usual, options.waveSize, way);
