@@ -2,13 +2,8 @@
  * Loops whose lanes store to new places in each iteration, chunk by chunk: before a fault of any lane nothing
  * has been stored but what instructions before it store.
  */
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { EmulatorRig, type RigOptions } from './emulator-rig.test-support.ts';
-import { ofWave32 } from './same-outcome.test-support.ts';
-
-const LOADED_BYTES = 2 ** 13;
-const STORED_BYTES = 2 ** 14;
+import { compareTiers, LOADED_BYTES } from './loop-outcome.test-support.ts';
 
 interface Loads {
   /** Bytes from the begin of what is loaded to the first lane's place, and from there to the others' half. */
@@ -51,29 +46,6 @@ const programOf = ({ first, others, step, isIndexed = false }: Loads, half: numb
     s_cbranch_scc1 1b
     s_endpgm`;
 
-function outcomeOf(loads: Loads, waveSize: 32 | 64, options: RigOptions) {
-  const processor = waveSize === 64 ? 'gfx90a' : 'gfx1100';
-  using rig = new EmulatorRig({ processor, bufferSizeBytes: STORED_BYTES, ...options });
-  const { memory } = rig.emulator;
-  const loaded = memory.allocate(LOADED_BYTES, { label: 'loaded' });
-  for (let at = 0; at < LOADED_BYTES; at += 4) memory.view.setUint32(loaded + at, Math.imul(at, 0x9e3779b1), true);
-  const program = programOf(loads, waveSize / 2);
-  const dispatch = rig.run(waveSize === 64 ? program : ofWave32(program), {
-    userSgprs: Uint32Array.of(
-      rig.buffer,
-      memory.windowHi,
-      loaded + (loads.isIndexed ? LOADED_BYTES / 2 : 0),
-      memory.windowHi,
-    ),
-    workgroupIdSgprs: [4, undefined, undefined],
-    waveSize,
-    gridSize: [waveSize, 1, 1],
-    workgroupSize: [waveSize, 1, 1],
-  });
-  const stored = Array.from({ length: STORED_BYTES / 4 }, (_, i) => rig.dword(i));
-  return { stored, fault: dispatch.fault?.message, loops: dispatch.tiers.loops };
-}
-
 const CASES: Readonly<Record<string, Loads & { readonly mayFault: boolean }>> = {
   'all lanes load what is there': { first: 0, others: 0x1000, step: 256, mayFault: false },
   'the others come to the end': { first: 0, others: 0x1800, step: 256, mayFault: true },
@@ -85,13 +57,7 @@ const CASES: Readonly<Record<string, Loads & { readonly mayFault: boolean }>> = 
 
 for (const waveSize of [64, 32] as const)
   for (const [name, { mayFault, ...loads }] of Object.entries(CASES))
-    test(`wave${waveSize}: ${name}`, () => {
-      const { loops: _, ...expected } = outcomeOf(loads, waveSize, { executor: 'reference' });
-      assert.equal(expected.fault !== undefined, mayFault, expected.fault ?? 'no fault');
-      for (const vertical of ['never', 'auto', 'always'] as const) {
-        const options = { executor: 'jit', compileThreshold: 0, vertical } as const;
-        const { loops, ...outcome } = outcomeOf(loads, waveSize, options);
-        assert.deepEqual(outcome, expected, vertical);
-        if (!mayFault) assert.equal(loops > 0, vertical !== 'never', vertical);
-      }
-    });
+    test(`wave${waveSize}: ${name}`, () =>
+      compareTiers(programOf(loads, waveSize / 2), mayFault, waveSize, {
+        base: loads.isIndexed ? LOADED_BYTES / 2 : 0,
+      }));

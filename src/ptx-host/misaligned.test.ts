@@ -238,3 +238,25 @@ test('a load of threads that leave a loop one after the other has to be aligned 
     await assert.rejects(runOn(device, request(kernelText(leaving(13)))), /misaligned read .*lane 13\b/, way);
   }
 });
+
+/** Threads go on by half of a dword in each iteration. */
+const GOING_ASTRAY = `
+  ld.param.u64 %rd8, [in];
+  shl.b32 %r9, %gid, 2;
+  mov.u32 %r10, 0;
+  mov.u32 %r11, 0;
+AGAIN:
+  cvt.u64.u32 %rd9, %r9;
+  add.u64 %rd9, %rd9, %rd8;
+  ld.global.u32 %r5, [%rd9];
+  add.u32 %r10, %r10, %r5;
+  add.u32 %r9, %r9, 2;
+  add.u32 %r11, %r11, 1;
+  setp.lt.u32 %p1, %r11, 8;
+  @%p1 bra AGAIN;`;
+
+for (const [way, device] of Object.entries(WAYS))
+  test(`an access of a loop that is misaligned in the second iteration, on ${way}`, async () => {
+    const text = kernelText(GOING_ASTRAY, DECLARATIONS);
+    await assert.rejects(runOn(device, request(text)), /misaligned read of address 0x7f[0-9a-f]+[26ae]\b/);
+  });

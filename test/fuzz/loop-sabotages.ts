@@ -5,6 +5,8 @@ type Row = readonly [name: string, file: string, from: string, to: string];
 
 const EXTENTS = 'loops/lane-extents.ts';
 const SIDES = 'loops/side-by-side-accesses.ts';
+const RANGES = 'regions/permitted-ranges.ts';
+const CHECKS = 'loops/guide-checks.ts';
 
 const FINAL_STORES: readonly Row[] = [
   ['rows of groups that ran before one that gives up', 'loops/loop-lowering.ts', '          store.undo();', ''],
@@ -26,30 +28,42 @@ const FINAL_STORES: readonly Row[] = [
   ],
   [
     'loads of what is stored, later',
-    SIDES,
+    CHECKS,
     'push(f, mayBeIn(sum(low, least, group.min), storedAllocation));',
     'f.i32(0);',
   ],
 ];
 
 const STREAMED_STORES: readonly Row[] = [
-  ['iterations that overlap', SIDES, 'push(f, ltS(sub(sub(low, last), span), 0));', 'f.i32(0);'],
-  ['the last place', SIDES, '    assign(f, last, low);', ''],
-  ['places of lanes', SIDES, 'return sum(sub(most, least), max - min);', 'return sum(0, max - min);'],
-  ['the size of what is stored', SIDES, 'return sum(sub(most, least), max - min);', 'return sub(most, least);'],
+  ['iterations that overlap', CHECKS, 'push(f, ltS(sub(sub(low, last), span), 0));', 'f.i32(0);'],
+  ['the last place', CHECKS, '    assign(f, last, low);', ''],
+  ['places of lanes', CHECKS, '=> sum(sub(most, least), max - min);', '=> sum(0, max - min);'],
+  ['the size of what is stored', CHECKS, '=> sum(sub(most, least), max - min);', '=> sub(most, least);'],
   ['other groups of chunks', SIDES, '    this.#reachWave(group, guideLow, least, most);', ''],
   ['lanes at one place', SIDES, 'eqz(writes ? following! : or(following!, same!))', 'eqz(or(following!, same!))'],
   ['lanes that are off', SIDES, 'push(f, eq(nibble, 15));', 'f.i32(1);'],
   [
     'the end of what may be written',
-    SIDES,
-    '        f.brIfRare(slow);\n        continue;',
-    "        f.op('drop');\n        continue;",
+    CHECKS,
+    '      f.brIfRare(slow);\n      return;',
+    "      f.op('drop');\n      return;",
   ],
   ['what is loaded', SIDES, 'const except = group.writes ? undefined :', 'const except = group ? undefined :'],
   ['rows that groups left', 'loops/streamed-store.ts', "    copyRows(this.#environment, 'keep');", ''],
   ['lanes that may not store', 'loops/streamed-store.ts', 'if (group.writes) findStored', 'if (!group) findStored'],
   ['NaNs that are stored', 'loops/nan-checks.ts', 'if (!through.includes(arg)) exact.add(arg);', '{}'],
+];
+
+const KNOWN_INDICES: readonly Row[] = [
+  ['whether the guide is known', CHECKS, 'push(f, geU(sub(index, known.first), known.count));', 'f.i32(0);'],
+  ['a base that stays the same', 'loops/side-by-side.ts', 'const fixed = isFixed ?', 'const fixed = isOne ?'],
+  ['the first one', RANGES, "operation('i64.sub', now, zext64(shrU(behindFirst, shift)))", '-0x40000000n'],
+  ['the last one', RANGES, 'add64(now, zext64(shrU(beforeEnd, shift)))', '0x40000000n'],
+  ['negative ones', RANGES, 'assign(f, from, select(from, least, ', 'assign(f, from, select(from, from, '],
+  ['what is not permitted', RANGES, 'select(found, 0, this.permitsGuide(group, low))', 'found'],
+];
+const MISALIGNED: readonly Row[] = [
+  ['alignment', CHECKS, 'indexed !== undefined && 2 ** indexed.shift >= group.alignmentBytes', 'indexed !== undefined'],
 ];
 
 const BEFORE_FAULTS: readonly Row[] = [
@@ -78,5 +92,7 @@ export const LOOP_SABOTAGES: readonly Sabotage[] = [
   ...sabotages('final stores', 'test/lockstep/loop-stores.test.ts', FINAL_STORES),
   ...sabotages('streamed stores', 'test/lockstep/loop-stores.test.ts', STREAMED_STORES),
   ...sabotages('streamed stores', 'src/emulator/streamed-stores.test.ts', BEFORE_FAULTS),
+  ...sabotages('known indices', 'src/emulator/known-indices.test.ts', KNOWN_INDICES),
+  ...sabotages('known indices', 'src/ptx-host/misaligned.test.ts', MISALIGNED),
   ...sabotages('uniform loads', 'test/lockstep/uniform-loads.test.ts', UNIFORM_LOADS),
 ];

@@ -122,7 +122,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'loops: window of the guide',
-    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    file: 'src/emulator/jit/loops/guide-checks.ts',
     from: 'push(f, ne(high, spaces.windowHi));',
     to: 'push(f, ne(high, high));',
     noticedBy: sideBySide,
@@ -136,16 +136,16 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'loops: lanes apart in one allocation',
-    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
+    file: 'src/emulator/jit/loops/guide-checks.ts',
     from: 'and(gtU(sub(most, least), MAX_SPAN_BYTES), isUnknown)',
     to: 'and(gtU(sub(most, least), MAX_SPAN_BYTES), 0)',
     noticedBy: sideBySide,
   },
   {
     name: 'loops: an index that wraps',
-    file: 'src/emulator/jit/loops/side-by-side-accesses.ts',
-    from: 'isIndexFar(index, isSigned)',
-    to: 'and(index, 0)',
+    file: 'src/emulator/jit/loops/guide-checks.ts',
+    from: 'isIndexFar(values.local(value), isSigned)',
+    to: '0',
     noticedBy: sideBySide,
   },
   {

@@ -22,6 +22,7 @@ import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
 import { LaneCounts } from './lane-counts.ts';
+import { neededLanes, rareValues } from './loop-needs.ts';
 import { LoopValues } from './loop-values.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
@@ -52,6 +53,8 @@ export class LoopBody {
   /** Uniform values that lanes use. */
   readonly #splatted: readonly Node[];
   readonly #places: InvariantPlaces | undefined;
+  /** Uniform values that nothing but a rare check needs. */
+  readonly #rare: ReadonlySet<Node> = new Set();
   #chunk!: Chunk;
   #uniform!: LoopValues;
   #slow: BlockLabel | undefined;
@@ -79,13 +82,7 @@ export class LoopBody {
     ];
     if (again.kind === 'lanes') results.push(again.mask);
     if (environment.counted.length > 0) results.push(...plan.graph.counted);
-    const needed = new Set([...results, ...plan.rare, plan.graph.exec]);
-    for (const node of plan.nodes.toReversed()) {
-      if (!node.lane || (!needed.has(node) && !isAccess(node))) continue;
-      needed.add(node);
-      for (const arg of uses(node)) needed.add(arg);
-    }
-    this.#nodes = plan.nodes.filter((node) => node.lane && needed.has(node));
+    this.#nodes = neededLanes(plan, results, uses);
     for (const node of results) this.#kept.add(node);
     for (const node of plan.rare) if (!plan.variant.has(node)) this.#kept.add(node);
     this.#kept.add(plan.graph.exec);
@@ -105,7 +102,10 @@ export class LoopBody {
       address: (node) => this.#spreadArgument(node),
       spread: (active, emit) => this.#spread.within(active, emit),
     });
-    if (steady) this.#sideBySide = new SideBySideAccesses(environment, steady, this.#groups, known);
+    if (steady) {
+      this.#sideBySide = new SideBySideAccesses(environment, steady, this.#groups, known);
+      this.#rare = rareValues(plan, this.#nodes, uses, [...results, ...this.#sideBySide.usual]);
+    }
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
   }
@@ -301,8 +301,9 @@ export class LoopBody {
     const { again, skips } = plan.graph;
     const registers = new Map([...scalars, ...(this.#sideBySide?.registers ?? [])]);
     this.#uniform = new LoopValues(state, invariants, registers);
-    for (const node of plan.nodes) if (!node.lane && plan.variant.has(node)) this.#uniform.emit(node);
-    this.#sideBySide?.check(this.#uniform, this.#slow!);
+    for (const node of plan.nodes)
+      if (!node.lane && plan.variant.has(node) && !this.#rare.has(node)) this.#uniform.emit(node);
+    this.#sideBySide?.check(this.#uniform, this.#slow!, (use) => this.#uniform.within(this.#rare, use));
     for (const node of this.#splatted) if (plan.variant.has(node)) this.#uniform.splat(node);
     const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));
     for (const [i, chunk] of chunks.entries()) {

@@ -12,6 +12,7 @@ import { UniformValues } from '../regions/uniform-values.ts';
 export class LoopValues extends UniformValues {
   readonly #state: FunctionState;
   readonly #outer: LoopValues | undefined;
+  readonly #registers: ReadonlyMap<number, Local> | undefined;
   readonly #splats = new Map<Node, Lanes>();
 
   /** `registers`: those that change from one iteration to the next. */
@@ -19,6 +20,15 @@ export class LoopValues extends UniformValues {
     super(state, outer, registers);
     this.#state = state;
     this.#outer = outer;
+    this.#registers = registers;
+  }
+
+  /** Emits further values for a use of them. */
+  within(nodes: Iterable<Node>, use: (values: LoopValues) => void): void {
+    const own = new LoopValues(this.#state, this, this.#registers);
+    for (const node of nodes) own.emit(node);
+    use(own);
+    own.release();
   }
 
   /** With `lanes`, or those that it was splat to. */

@@ -12,8 +12,6 @@ import {
   laneOf,
   loadFrom,
   ltS,
-  ltU,
-  ne,
   operation,
   or,
   type Push,
@@ -30,11 +28,9 @@ import type { BlockLabel, FunctionBuilder, Local } from '../../../wasm/function.
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
-import { validityOf } from '../../lowering/memory-access.ts';
-import { MAY_READ, NIBBLE_SPREADS } from '../../machine/layout.ts';
+import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
-import { AddressChecks, isIndexFar } from '../regions/address-checks.ts';
-import { mayBeIn } from '../regions/allocation-at.ts';
+import { AddressChecks } from '../regions/address-checks.ts';
 import { followingSpread, loadFollowingPair, pushFollowing, storeFollowing } from '../regions/following-lanes.ts';
 import type { Hoisted } from '../regions/hoisted.ts';
 import { loadLanes, storeLanes } from '../regions/lane-accesses.ts';
@@ -43,25 +39,19 @@ import { type Node, nodesBehind } from '../regions/node.ts';
 import type { PermittedRanges } from '../regions/permitted-ranges.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { extremeLane } from './extreme-lane.ts';
+import { GuideChecks, type GuidePlace, MAX_SPAN_BYTES, type Rarely, spanOf } from './guide-checks.ts';
 import { LoopValues } from './loop-values.ts';
 import type { GuideAddress, LeftRow, SideBySide, SteadyWay } from './side-by-side.ts';
 
 /** Lanes further from the guide are not side by side. */
 const REACH_BYTES = 2 ** 28;
-/** First and last byte of what is not longer are not in two allocations, between which is a hole. */
-const MAX_SPAN_BYTES = 1024;
 
 /** Where a group of accesses is; valid until `end`. */
-interface Place {
-  readonly address: GuideAddress;
-  /** Bytes from the guide to the lanes of each chunk, or to its first one; the least and the most of all. */
+interface Place extends GuidePlace {
+  /** Bytes from the guide to the lanes of each chunk, or to its first one. */
   readonly chunks: readonly Local[];
-  readonly least: Local;
-  readonly most: Local;
   /** Where lanes are side by side: bytes of each one's value in that of four that follow each other. */
   readonly swizzle: Local | undefined;
-  /** Of a store: where that of the guide was in the last iteration. */
-  readonly last: Local | undefined;
 }
 
 /** Active lanes of a chunk, and which lane each of its lanes looks like. */
@@ -95,7 +85,7 @@ export class SideBySideAccesses {
   readonly #groups: ReadonlyMap<AccessGroup, Node>;
   readonly #ranges: PermittedRanges;
   readonly #isApart: boolean;
-  readonly #checks: AddressChecks;
+  readonly #guide: GuideChecks;
   readonly #hoisted: Hoisted;
   /** What the guide has in rows: now, and when the loop was entered. */
   readonly registers = new Map<number, Local>();
@@ -116,7 +106,7 @@ export class SideBySideAccesses {
     this.#ranges = ranges;
     this.#isApart = isApart;
     this.#hoisted = hoisted;
-    this.#checks = new AddressChecks({ state: environment.state, hoisted });
+    this.#guide = new GuideChecks(environment, ranges, new AddressChecks({ state: environment.state, hoisted }));
   }
 
   /**
@@ -243,8 +233,20 @@ export class SideBySideAccesses {
       : this.#sideBySide(group, { address, guideLow, looked, active }, bad);
     if (!this.#isApart) f.free(...lanes);
     for (const { ways, lanes: low } of looked) f.free(low, ...ways.flatMap(({ first, isSo }) => [first, isSo]));
-    const last = group.writes ? made(f, sub(guideLow, this.#spanOf(group, least, most))) : undefined;
-    return { address, least, most, ...place, last };
+    const last = group.writes ? made(f, sub(guideLow, spanOf(group, { least, most }))) : undefined;
+    const known = this.#guide.mayKnow(group, address) ? { first: made(f, 0), count: made(f, 0) } : undefined;
+    return { address, least, most, ...place, last, known };
+  }
+
+  /** What the guide computes in each iteration, whatever is known. */
+  get usual(): readonly Node[] {
+    const ofAddresses = [...this.#groups].flatMap(([group, access]) => {
+      const address = this.#found.addresses.get(access)!;
+      const { low, high, floor, indices } = address;
+      const values = indices.map(({ value }) => value);
+      return this.#guide.mayKnow(group, address) ? [low, ...values] : [low, high, ...(floor ? [floor] : []), ...values];
+    });
+    return [...ofAddresses, ...[...this.#found.registers.values()].filter((next) => next !== undefined)];
   }
 
   /** Sets the least and the most distance to those of all lanes of the wave. */
@@ -253,11 +255,6 @@ export class SideBySideAccesses {
     const wave = waveExtents.get(group)!;
     assign(state.f, least, sub(wave.least, guideLow));
     assign(state.f, most, sub(wave.most, guideLow));
-  }
-
-  /** Bytes from the first one that the lanes touch to that behind the last one. */
-  #spanOf({ min, max }: AccessGroup, least: Local, most: Local): Push {
-    return sum(sub(most, least), max - min);
   }
 
   #sideBySide(
@@ -279,59 +276,9 @@ export class SideBySideAccesses {
     return { chunks, swizzle };
   }
 
-  /** Looks at what the guide's addresses are in an iteration. */
-  check(values: LoopValues, slow: BlockLabel): void {
-    const { state, storedAllocation } = this.#environment;
-    const { f, spaces } = state;
-    const looked = new Set<string>();
-    for (const [group, { address, least, most, last }] of this.#places) {
-      const [low, high] = [values.local(address.low), values.local(address.high)];
-      push(f, ne(high, spaces.windowHi));
-      f.brIfRare(slow);
-      if (address.floor) {
-        push(f, ltU(low, values.local(address.floor)));
-        f.brIfRare(slow);
-      }
-      for (const { value, isSigned } of address.indices) {
-        const key = `${value.id} ${isSigned}`;
-        if (looked.has(key)) continue;
-        looked.add(key);
-        const index = values.local(value);
-        push(f, isIndexFar(index, isSigned));
-        f.brIfRare(slow);
-      }
-      this.#checks.refuseMisaligned(group, low, slow);
-      if (last) this.#refuseOverlap(low, last, this.#spanOf(group, least, most), slow);
-      if (!this.#ranges.has(group)) continue;
-      const isUnknown = eqz(this.#ranges.permitsGuide(group, low));
-      push(f, isUnknown);
-      if (group.writes) {
-        // All is in one allocation, that of the first iteration.
-        f.brIfRare(slow);
-        continue;
-      }
-      f.ifRare(() => {
-        const first = validityOf(sum(low, least, group.min));
-        const last = validityOf(sum(low, most, group.max - 1));
-        push(f, eqz(and(and(first, last), MAY_READ)));
-        f.brIfRare(slow);
-        this.#ranges.learnGuide(group, low, least, most, storedAllocation);
-        if (storedAllocation) {
-          push(f, mayBeIn(sum(low, least, group.min), storedAllocation));
-          f.brIfRare(slow);
-        }
-        push(f, and(gtU(sub(most, least), MAX_SPAN_BYTES), isUnknown));
-        f.brIfRare(slow);
-      });
-    }
-  }
-
-  /** Goes to `slow` unless all lanes store behind what they stored in the last iteration. */
-  #refuseOverlap(low: Local, last: Local, span: Push, slow: BlockLabel): void {
-    const { f } = this.#environment.state;
-    push(f, ltS(sub(sub(low, last), span), 0));
-    f.brIfRare(slow);
-    assign(f, last, low);
+  /** Looks at what the guide's addresses are in an iteration; `rarely`: see GuideChecks. */
+  check(values: LoopValues, slow: BlockLabel, rarely: Rarely): void {
+    this.#guide.check(this.#places, values, slow, rarely);
   }
 
   /** Stores in the active lanes of chunk number `chunk`, in an iteration that was looked at. */
@@ -396,8 +343,12 @@ export class SideBySideAccesses {
     // High words first: they look at the low words that were there before.
     const left = [...this.#found.left].sort((a, b) => Number(b.high !== undefined) - Number(a.high !== undefined));
     for (const chunk of chunks) for (const row of left) this.#storeLeft(row, chunk);
-    for (const { chunks: distances, least, most, swizzle, last } of this.#places.values())
-      f.free(...[...distances, least, most, swizzle, last].filter((local) => local !== undefined));
+    for (const { chunks: distances, least, most, swizzle, last, known } of this.#places.values())
+      f.free(
+        ...[...distances, least, most, swizzle, last, known?.first, known?.count].filter(
+          (local) => local !== undefined,
+        ),
+      );
     this.#places.clear();
     for (const locals of [this.registers, this.#entries]) {
       f.free(...locals.values());

@@ -32,6 +32,8 @@ export interface GuideAddress {
   /** Absent, or what the low word is not below unless it carried, which the high word does not know. */
   readonly floor: Node | undefined;
   readonly indices: readonly GuideIndex[];
+  /** Of lanes, where the only index is added to what stays the same. */
+  readonly indexed: IndexedAddress | undefined;
 }
 
 /** A row that lanes do not compute: it goes on as the guide's does. `high`: that of the high words. */
@@ -126,7 +128,9 @@ class Finder {
     const [ownLow, ownHigh] = [this.#copy(low), this.#copy(high)];
     const indices = found.map(({ index, isSigned }) => ({ value: this.#copy(index), isSigned }));
     if (!ownLow || !ownHigh || indices.some(({ value }) => !value)) return undefined;
-    return { low: ownLow, high: ownHigh, floor, indices: indices as GuideIndex[] };
+    const isFixed = isOne && !this.#plan.variant.has(indexed.baseLow) && !this.#plan.variant.has(indexed.baseHigh);
+    const fixed = isFixed ? indexed : undefined;
+    return { low: ownLow, high: ownHigh, floor, indices: indices as GuideIndex[], indexed: fixed };
   }
 
   #isChanging(node: Node): boolean {

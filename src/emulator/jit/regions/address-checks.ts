@@ -21,7 +21,7 @@ export interface LaneAddresses {
 }
 
 /** Where an index is added in 64 bits, only the index itself must not wrap between lanes. */
-const INDEX_REACH = 2 ** 30;
+export const INDEX_REACH = 2 ** 30;
 
 /** Whether an index that is extended to 64 bits is so far from 0 that that of another lane may wrap. */
 export const isIndexFar = (index: Local, isSigned: boolean): Push =>

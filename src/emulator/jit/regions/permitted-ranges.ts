@@ -29,7 +29,7 @@ import {
 import type { Local } from '../../../wasm/function.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
-import { isIndexFar } from './address-checks.ts';
+import { INDEX_REACH, isIndexFar } from './address-checks.ts';
 import { allocationAt } from './allocation-at.ts';
 import { isByDword } from './following-lanes.ts';
 import { baseInWindow, baseKey } from './index-base.ts';
@@ -229,6 +229,33 @@ export class PermittedRanges {
     this.#setGuide(group, GUIDE_FIRST, sub(sub(start, group.min), least));
     this.#setGuide(group, GUIDE_COUNT, except ? select(all, 0, ne(start, except)) : all);
     release();
+  }
+
+  /**
+   * Sets the indices at which the guide is in the range, none where it is not there now: its low word is
+   * `low` at `index`, and moves by 2^shift with it.
+   */
+  findIndices(
+    group: AccessGroup,
+    low: Local,
+    { index, shift, isSigned }: Pick<IndexedAddress, 'shift' | 'isSigned'> & { readonly index: Local },
+    { first, count }: { readonly first: Local; readonly count: Local },
+  ): void {
+    const { f, wave } = this.#state;
+    const [from, to] = [f.local('i64'), f.local('i64')];
+    const place = this.#places.get(group)!;
+    const behindFirst = sub(low, loadFrom('i32.load', wave, place + GUIDE_FIRST));
+    const beforeEnd = sub(sub(loadFrom('i32.load', wave, place + GUIDE_COUNT), 1), behindFirst);
+    const now = operation(isSigned ? 'i64.extend_i32_s' : 'i64.extend_i32_u', index);
+    const least = isSigned ? -BigInt(INDEX_REACH) : 0n;
+    assign(f, from, operation('i64.sub', now, zext64(shrU(behindFirst, shift))));
+    assign(f, from, select(from, least, operation('i64.gt_s', from, least)));
+    assign(f, to, add64(now, zext64(shrU(beforeEnd, shift))));
+    assign(f, to, select(to, BigInt(INDEX_REACH), operation('i64.lt_s', to, BigInt(INDEX_REACH))));
+    assign(f, first, operation('i32.wrap_i64', from));
+    const found = sum(operation('i32.wrap_i64', operation('i64.sub', to, from)), 1);
+    assign(f, count, select(found, 0, this.permitsGuide(group, low)));
+    f.free(from, to);
   }
 
   #setGuide(group: AccessGroup, part: number, value: Term): void {
