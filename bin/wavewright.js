@@ -61,10 +61,8 @@ function runScript(url, other) {
   const filename = process.getBuiltinModule('node:url').fileURLToPath(url);
   const place = placeOfKeptCode(url.pathname.slice(url.pathname.lastIndexOf('/') + 1));
   const kept = place && readKeptCode(`${place.folder}/${place.name}`);
-  const head = '(function (require, exports, module, scriptUrl, importModule, other) {';
   // It has ASCII characters alone, so that nothing is decoded.
-  const source = `${head}${readFileSync(filename, 'latin1')}\n})`;
-  const script = new Script(source, { filename, cachedData: kept?.code });
+  const script = new Script(readFileSync(filename, 'latin1'), { filename, cachedData: kept?.code });
   if (place) {
     const keptBytes = script.cachedDataRejected === false ? kept.bytecodeBytes : 0;
     process.on('exit', (status) => {

@@ -48,6 +48,10 @@ function start(launcher: string, nodeArguments: string[], argv: string[], option
   return { child, end };
 }
 
+/** What a bundle makes of it. */
+const asScript = (text: string): string =>
+  `(function (require, exports, module, scriptUrl, importModule, other) {${text}\n})`;
+
 /**
  * A package with only a dist folder, as published, whose command line is `main`; with or without the npm
  * package `node`.
@@ -59,7 +63,7 @@ function publishedPackage(name: string, main: string, withNode: boolean): string
   copyFileSync(LAUNCHER, path.join(root, 'bin/wavewright.js'));
   writeFileSync(path.join(root, 'package.json'), '{"type":"module"}');
   writeFileSync(path.join(root, 'dist/main.txt'), 'main-0.js\nmore-0.js');
-  writeFileSync(path.join(root, 'dist/main-0.js'), main);
+  writeFileSync(path.join(root, 'dist/main-0.js'), asScript(main));
   if (withNode) symlinkSync(process.execPath, path.join(root, 'node_modules/node/bin/node'));
   return path.join(root, 'bin/wavewright.js');
 }
@@ -147,11 +151,9 @@ function packageThatKeeps(name: string, status = 0) {
   const cache = path.join(scratch, `cache-of-${name}`);
   const write = (word: string): void => {
     const say = `function say() { process.stdout.write('${word}'); process.exit(${status}); }`;
-    writeFileSync(
-      path.join(dist, 'main-0.js'),
-      `exports.say = () => say; ${say} Promise.resolve().then(() => other('say')());`,
-    );
-    writeFileSync(path.join(dist, 'more-0.js'), "exports.say = () => () => other('say')();");
+    const main = `exports.say = () => say; ${say} Promise.resolve().then(() => other('say')());`;
+    writeFileSync(path.join(dist, 'main-0.js'), asScript(main));
+    writeFileSync(path.join(dist, 'more-0.js'), asScript("exports.say = () => () => other('say')();"));
   };
   const run = async (verb: string): Promise<string> => {
     const env = { ...process.env, NODE_COMPILE_CACHE: cache };

@@ -68,7 +68,7 @@ export async function bundleForCommands(packageFileUrl: string): Promise<Bundle>
 }
 
 /**
- * The command line as two scripts, as `bin/wavewright.js` runs them: bodies of functions of the names that it
+ * The command line as two scripts, as `bin/wavewright.js` runs them: each is a function, which gets what that
  * gives. The first has what runs programs (ON_DEMAND_IN_MAIN), the second all else; each asks `other` for
  * parts of the other one.
  */
@@ -129,6 +129,8 @@ async function script(
     stdin: { contents: lines.join('\n'), sourcefile: stem },
     entryNames: `${stem}-[hash]`,
     format: 'cjs',
+    banner: { js: '(function (require, exports, module, scriptUrl, importModule, other) {' },
+    footer: { js: '})' },
     charset: 'ascii',
     minifyWhitespace: true,
     define: { 'import.meta.url': 'scriptUrl' },
