@@ -35,7 +35,7 @@ const FINAL_STORES: readonly Row[] = [
 ];
 
 const STREAMED_STORES: readonly Row[] = [
-  ['iterations that overlap', CHECKS, 'push(f, ltS(sub(sub(low, last), span), 0));', 'f.i32(0);'],
+  ['iterations that overlap', CHECKS, 'push(f, gtU(sub(sub(low, last), span), MAX_STEP_BYTES));', 'f.i32(0);'],
   ['the last place', CHECKS, '    assign(f, last, low);', ''],
   ['places of lanes', CHECKS, '=> sum(sub(most, least), max - min);', '=> sum(0, max - min);'],
   ['the size of what is stored', CHECKS, '=> sum(sub(most, least), max - min);', '=> sub(most, least);'],

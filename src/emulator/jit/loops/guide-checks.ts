@@ -1,5 +1,5 @@
 /** What is asked in each iteration of the addresses of the guide, which says where all lanes are. */
-import { and, assign, eqz, geU, gtU, ltS, ltU, ne, type Push, push, sub, sum } from '../../../wasm/expression.ts';
+import { and, assign, eqz, geU, gtU, ltU, ne, type Push, push, sub, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ } from '../../machine/layout.ts';
@@ -13,6 +13,9 @@ import type { GuideAddress, GuideIndex } from './side-by-side.ts';
 
 /** First and last byte of what is not longer are not in two allocations, between which is a hole. */
 export const MAX_SPAN_BYTES = 1024;
+
+/** How far stores go on, at most, beside what lanes span: what seems to be more is a way back. */
+const MAX_STEP_BYTES = 2 ** 30;
 
 /** Bytes from the guide to the lanes: the least, and the most. */
 interface Distances {
@@ -130,7 +133,7 @@ export class GuideChecks {
   /** Goes to `slow` unless all lanes store behind what they stored in the last iteration. */
   #refuseOverlap(low: Local, last: Local, span: Push, slow: BlockLabel): void {
     const { f } = this.#environment.state;
-    push(f, ltS(sub(sub(low, last), span), 0));
+    push(f, gtU(sub(sub(low, last), span), MAX_STEP_BYTES));
     f.brIfRare(slow);
     assign(f, last, low);
   }
