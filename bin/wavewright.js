@@ -9,6 +9,8 @@ const MIN_KEEPING_US = 150_000;
 const MAX_KEEPING_SECONDS = 30;
 const MIN_GROWTH = 1.05;
 const MAX_VERSIONS = 4;
+/** Bits of a file's mode. */
+const WRITTEN_BY_OTHERS = 0o022;
 const WORD_BYTES = 4;
 const TAIL_BYTES = 2 * WORD_BYTES;
 
@@ -87,11 +89,14 @@ function placeOfKeptCode(scriptName) {
 
 /**
  * A file has the code, the size of all bytecode in the process that kept it, and a checksum, as the engine
- * takes code as it is. Undefined where there is none that is whole.
+ * takes code as it is. Undefined where there is none that is whole, or where others may have written it: the
+ * folder may be one that all users share.
  */
 function readKeptCode(file) {
-  const { readFileSync } = process.getBuiltinModule('node:fs');
+  const { readFileSync, statSync } = process.getBuiltinModule('node:fs');
   try {
+    const { uid, mode } = statSync(file);
+    if (process.getuid && (uid !== process.getuid() || (mode & WRITTEN_BY_OTHERS) !== 0)) return undefined;
     const whole = readFileSync(file);
     const end = whole.length - TAIL_BYTES;
     if (checksumOf(whole.subarray(0, -WORD_BYTES)) !== whole.readInt32LE(end + WORD_BYTES)) return undefined;
@@ -101,7 +106,7 @@ function readKeptCode(file) {
   }
 }
 
-/** Keeps the code of a script where this process compiled much that was not: `keptBytes` of bytecode were. */
+/** Keeps the code of a script where this process compiled much that was not; `keptBytes` of bytecode were. */
 function keepCode({ folder, stem, name }, script, keptBytes) {
   const { user, system } = process.cpuUsage();
   // Little was compiled in little time; after a long one the engine has forgotten what ran in the beginning.

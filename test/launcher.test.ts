@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -184,6 +185,10 @@ test('what a command compiled is there in the next process, whole or not at all'
     assert.equal(await run('run'), 'two');
     assert.notDeepEqual(readFileSync(file), spoiled, 'it is kept anew');
   }
+  if (process.platform === 'win32') return;
+  chmodSync(file, 0o620);
+  write('six');
+  assert.equal(await run('run'), 'six', 'somebody else may have written it');
 });
 
 test('code is kept of some versions of a script, and not of what is no command', async () => {

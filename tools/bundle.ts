@@ -1,5 +1,5 @@
 /**
- * Bundles the sources: the command line is one script, what others import some dozen modules in place of
+ * Bundles the sources: the command line is two scripts, what others import some dozen modules in place of
  * hundreds. `npm run build` runs it for the package, `bin/wavewright.js` in a checkout whose sources changed
  * (checkout-bundle.ts).
  *
