@@ -18,6 +18,7 @@ const EXIT_STATUSES: readonly (readonly [number, string])[] = [
 
 const ENVIRONMENT: readonly (readonly [string, string])[] = [
   ['WAVEWRIGHT_CODE_CACHE', 'folder where compiled code is kept for the next process, or `off`; ~/.cache/wavewright'],
+  ['NODE_COMPILE_CACHE', 'folder where what Node compiles of Wavewright is kept; below that for temporary files'],
   ['WAVEWRIGHT_DEBUG=1', 'errors with their stack'],
 ];
 
