@@ -52,7 +52,7 @@ function runScripts(namesFile) {
 }
 
 /**
- * Runs a script, which asks `other` for parts that it has not, and returns what finds parts of it, by name.
+ * Runs a script, which asks `other` for parts that it has not; returns what gives its own parts, by name.
  * The engine compiles functions when they are called first; those that earlier processes of the same command
  * called are found compiled in the folder of Node's compile cache, which has of modules only what is compiled
  * before they run.

@@ -51,7 +51,7 @@ const COMMON: BuildOptions = {
 };
 
 export interface Bundle {
-  /** By name; all stand in one folder. But for those that are started, their content is in their names. */
+  /** By name; all stand in one folder. Scripts and what modules share have their content in their names. */
   readonly files: ReadonlyMap<string, Uint8Array>;
   /** Sources that it was made of, by their path from the repository. */
   readonly inputs: readonly string[];

@@ -17,7 +17,7 @@ export function keepCodeInFolder(): void {
   const cache = caches || (home && path.join(home, '.cache'));
   const parent = named || (cache && path.join(cache, 'wavewright'));
   if (!parent) return;
-  // It names the script of the command line, whose name comes from what is in it.
+  // It names the scripts of the command line, whose names come from what is in them.
   const main = readFileSync(new URL('./main.txt', import.meta.url));
   openCodeFolder(folderOf(parent, fnv1a64(main)));
 }
