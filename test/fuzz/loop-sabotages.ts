@@ -62,6 +62,9 @@ const KNOWN_INDICES: readonly Row[] = [
   ['negative ones', RANGES, 'assign(f, from, select(from, least, ', 'assign(f, from, select(from, from, '],
   ['what is not permitted', RANGES, 'select(found, 0, this.permitsGuide(group, low))', 'found'],
 ];
+const FAR_STORES: readonly Row[] = [
+  ['a way back of 2 GiB', CHECKS, 'const MAX_STEP_BYTES = 2 ** 30;', 'const MAX_STEP_BYTES = 2 ** 31 - 1;'],
+];
 const MISALIGNED: readonly Row[] = [
   ['alignment', CHECKS, 'indexed !== undefined && 2 ** indexed.shift >= group.alignmentBytes', 'indexed !== undefined'],
 ];
@@ -92,6 +95,7 @@ export const LOOP_SABOTAGES: readonly Sabotage[] = [
   ...sabotages('final stores', 'test/lockstep/loop-stores.test.ts', FINAL_STORES),
   ...sabotages('streamed stores', 'test/lockstep/loop-stores.test.ts', STREAMED_STORES),
   ...sabotages('streamed stores', 'src/emulator/streamed-stores.test.ts', BEFORE_FAULTS),
+  ...sabotages('streamed stores', 'src/emulator/far-stores.test.ts', FAR_STORES),
   ...sabotages('known indices', 'src/emulator/known-indices.test.ts', KNOWN_INDICES),
   ...sabotages('known indices', 'src/ptx-host/misaligned.test.ts', MISALIGNED),
   ...sabotages('uniform loads', 'test/lockstep/uniform-loads.test.ts', UNIFORM_LOADS),
