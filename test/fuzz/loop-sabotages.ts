@@ -62,6 +62,50 @@ const KNOWN_INDICES: readonly Row[] = [
   ['negative ones', RANGES, 'assign(f, from, select(from, least, ', 'assign(f, from, select(from, from, '],
   ['what is not permitted', RANGES, 'select(found, 0, this.permitsGuide(group, low))', 'found'],
 ];
+const LEAVING_LANES: readonly Row[] = [
+  ['lanes that are on', 'loops/loop-lowering.ts', 'this.#askDisjoint(otherwise);', ''],
+  [
+    'lanes that were on',
+    'loops/loop-lowering.ts',
+    "operation('i64.or', this.#mask(base), ",
+    "operation('i64.or', 0n, ",
+  ],
+  [
+    'lanes that had left',
+    'loops/loop-lowering.ts',
+    'this.#mask(base), this.#mask(STATE_OFFSETS.exec));\n      f.get',
+    '0n, this.#mask(STATE_OFFSETS.exec));\n      f.get',
+  ],
+  ['lanes that are left', 'loops/loop-lowering.ts', "operation('i64.xor', exec, -1n)", '-1n'],
+  ['when the wave leaves', 'loops/loop-body.ts', 'if (until) f.brIf(end);', "if (until) f.op('drop');"],
+  ['who is left then', 'loops/loop-body.ts', 'if (until) clearExec(f, chunks, goesOn);', ''],
+  [
+    'which way the wave leaves',
+    'loops/wave-exit.ts',
+    "isOp(mask, isTrue ? 'i1.and' : 'i1.or')",
+    "isOp(mask, 'i1.and')",
+  ],
+  ['masks that others come into', 'loops/loop-plan.ts', 'return this.#logic.equal(before, after);', 'return true;'],
+  [
+    'masks that EXEC comes into',
+    'loops/loop-builder.ts',
+    'isOff(mask) && isOff(this.#before(base));',
+    'isOff(this.#before(base));',
+  ],
+  [
+    'masks that are read',
+    'loops/loop-plan.ts',
+    'if (read.has(mask) && all.masks.has(base)) masks',
+    'if (!graph && all.masks.has(base)) masks',
+  ],
+  ['chunks that were off', 'loops/loop-plan.ts', '|| !this.#isOfExec(mask)', ''],
+  [
+    'notes of what is given up',
+    'loops/nan-watch.ts',
+    'this.#checks.rows.size + this.#environment.plan.rare.size > 0',
+    'this.#checks.rows.size < 0',
+  ],
+];
 const FAR_STORES: readonly Row[] = [
   ['a way back of 2 GiB', CHECKS, 'const MAX_STEP_BYTES = 2 ** 30;', 'const MAX_STEP_BYTES = 2 ** 31 - 1;'],
 ];
@@ -98,5 +142,6 @@ export const LOOP_SABOTAGES: readonly Sabotage[] = [
   ...sabotages('streamed stores', 'src/emulator/far-stores.test.ts', FAR_STORES),
   ...sabotages('known indices', 'src/emulator/known-indices.test.ts', KNOWN_INDICES),
   ...sabotages('known indices', 'src/ptx-host/misaligned.test.ts', MISALIGNED),
+  ...sabotages('leaving lanes', 'test/lockstep/leaving-lanes.test.ts', LEAVING_LANES),
   ...sabotages('uniform loads', 'test/lockstep/uniform-loads.test.ts', UNIFORM_LOADS),
 ];

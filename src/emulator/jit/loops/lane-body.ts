@@ -24,7 +24,6 @@ import {
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { AccessGroup } from '../regions/access-group.ts';
-import type { Node } from '../regions/node.ts';
 import { addMask, clearMasks } from './chunk-results.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
 import type { LaneProgram } from './lane-program.ts';
@@ -44,8 +43,6 @@ const MAX_MISSES = 64;
 export interface LaneWay {
   readonly program: LaneProgram;
   readonly off: OffMasks;
-  /** Masks of which no active lane has its bit when an iteration begins, if none has it before the first. */
-  readonly empty: readonly Node[];
 }
 
 export class LaneBody {
@@ -53,7 +50,6 @@ export class LaneBody {
   readonly #environment: LoopEnvironment;
   readonly #program: LaneProgram;
   readonly #off: OffMasks;
-  readonly #empty: readonly Node[];
   readonly #ranges = new LaneRanges();
   readonly #locals = new Map<LaneValue, Local>();
   readonly #misses: Local;
@@ -61,9 +57,8 @@ export class LaneBody {
   #uniform: LoopValues;
 
   /** `unfit`: is set where lanes should rather go another way. */
-  constructor(environment: LoopEnvironment, { program, off, empty }: LaneWay, unfit: Local) {
+  constructor(environment: LoopEnvironment, { program, off }: LaneWay, unfit: Local) {
     this.#unfit = unfit;
-    this.#empty = empty;
     this.#environment = environment;
     this.#program = program;
     this.#off = off;
@@ -89,12 +84,6 @@ export class LaneBody {
       tests: this.#zeroed(plan.tests.keys()),
       scalars: this.#zeroed(plan.scalars.keys()),
     };
-    for (const { args } of this.#empty) {
-      const mask = this.#environment.invariants.local(args[0]!);
-      const own = operation('i64.shr_u', mask, zext64(this.#environment.chunk));
-      push(f, and(operation('i32.wrap_i64', own), bits));
-      f.brIfRare(slow);
-    }
     assign(f, count, 0);
     assign(f, chunk.goesOn, 0);
     assign(f, chunk.left, bits);

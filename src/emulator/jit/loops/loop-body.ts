@@ -4,7 +4,7 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import { assignTogether } from '../../../wasm/expression.ts';
+import { assign, assignTogether } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type ChunkPlace, laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
@@ -22,12 +22,13 @@ import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
 import { LaneCounts } from './lane-counts.ts';
-import { neededLanes, rareValues } from './loop-needs.ts';
+import { loopResults, neededLanes, rareValues } from './loop-needs.ts';
 import { LoopValues } from './loop-values.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
 import { type SteadyWay, sideBySideArguments } from './side-by-side.ts';
 import { SideBySideAccesses } from './side-by-side-accesses.ts';
+import { clearExec } from './wave-exit.ts';
 
 /** What a group leaves; valid until `release`. */
 export interface GroupResults {
@@ -74,14 +75,7 @@ export class LoopBody {
     this.#spread = new ActiveSpread(state.f);
     const uses = steady ? sideBySideArguments : (node: Node) => argumentsOf(node, isFast);
     this.#uses = uses;
-    const { again, skips } = plan.graph;
-    const results = [
-      ...plan.rows.values(),
-      ...plan.masks.values(),
-      ...[...plan.tests.values(), ...skips].map(({ mask }) => mask),
-    ];
-    if (again.kind === 'lanes') results.push(again.mask);
-    if (environment.counted.length > 0) results.push(...plan.graph.counted);
+    const results = loopResults(plan, environment.counted.length > 0);
     this.#nodes = neededLanes(plan, results, uses);
     for (const node of results) this.#kept.add(node);
     for (const node of plan.rare) if (!plan.variant.has(node)) this.#kept.add(node);
@@ -113,6 +107,10 @@ export class LoopBody {
   /** Whether something in it is for groups only of which all lanes are active when the loop is entered. */
   get needsAllLanes(): boolean {
     return !this.#sideBySide && [...this.#groups].some(([load, group]) => !load.active && !isUniform(group));
+  }
+
+  get #mayGiveUp(): boolean {
+    return this.#isFast && (this.#nans!.mayGiveUp || this.#environment.plan.nodes.some(isAccess));
   }
 
   /** Of all accesses of lanes. */
@@ -156,6 +154,7 @@ export class LoopBody {
   ): void {
     const { state, plan, count, limit, unfinished, notes } = this.#environment;
     const { f } = state;
+    const { until } = plan.graph.again;
     this.#slow = slow;
     this.#nibble = nibble;
     const chunks = Array.from({ length: this.#chunkCount }, (_, i) => this.#enter(i * 4));
@@ -168,19 +167,18 @@ export class LoopBody {
     }
     this.#sideBySide?.begin(chunks, nibble!, unfit!, (...asked) => this.evaluate(...asked));
     const goesOn = f.local('i32');
-    f.i32(0);
-    f.set(count);
+    assign(f, count, 0);
     this.#places?.begin();
     if (notes) {
       this.#noted = f.local('i32');
       notes.begin(this.#noted);
     }
     this.#active = new LaneCounts(state, plan.graph.counted, this.#environment.counted);
-    f.i32(0);
-    f.set(goesOn);
+    assign(f, goesOn, 0);
     f.block(undefined, (end) => {
       f.loop(undefined, (again) => {
         this.#iteration(chunks, scalars);
+        if (until) f.brIf(end);
         f.op('i32.eqz');
         f.brIf(end);
         f.get(count);
@@ -188,11 +186,11 @@ export class LoopBody {
         f.op('i32.ne');
         f.brIf(again);
       });
-      f.i32(1);
-      f.set(goesOn);
+      assign(f, goesOn, 1);
     });
+    if (until) clearExec(f, chunks, goesOn);
     if (slow) for (const chunk of chunks) this.#nans?.giveUp(chunk, slow);
-    if (this.#isFast) notes?.merge(count);
+    if (this.#mayGiveUp) notes?.merge(count);
     f.get(unfinished);
     f.get(goesOn);
     f.op('i32.or');
@@ -294,7 +292,7 @@ export class LoopBody {
 
   // An iteration
 
-  /** Pushes whether another one follows. */
+  /** Pushes whether lanes go on, and then whether the wave leaves, where it has a condition of its own. */
   #iteration(chunks: readonly Chunk[], scalars: ReadonlyMap<number, Local>): void {
     const { state, plan, invariants, count, notes } = this.#environment;
     const { f } = state;
@@ -315,7 +313,7 @@ export class LoopBody {
       this.#memory?.close();
     }
     skips.forEach(({ mask }, i) => {
-      notes!.note(this.#noted!, i, this.#isFast, () => this.#pushAny(chunks, mask));
+      notes!.note(this.#noted!, i, this.#mayGiveUp, () => this.#pushAny(chunks, mask));
     });
     notes?.advance(this.#noted!);
     if (again.kind === 'wave') {
@@ -325,6 +323,7 @@ export class LoopBody {
       this.#pushAny(chunks, again.mask);
       // Shorter code than v128.any_true.
       f.op('i32x4.bitmask');
+      if (again.until) f.get(this.#uniform.local(again.until));
     }
     f.get(count);
     f.i32(1);

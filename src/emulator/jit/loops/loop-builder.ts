@@ -23,6 +23,8 @@ export interface LoopBuilderOptions extends GraphOptions {
   readonly writesExec: boolean;
   /** Whether lanes are counted: see `LoopGraph.spans`. */
   readonly countsPcs: boolean;
+  /** Masks that are taken to be disjoint from EXEC: see `LoopGraph.disjoint`. */
+  readonly disjoint: ReadonlySet<number>;
 }
 
 /** Where a skip leads, and the registers there when the wave takes it. */
@@ -65,6 +67,7 @@ export class LoopBuilder extends GraphBuilder {
     this.#writesExec = options.writesExec;
     this.#countsPcs = options.countsPcs;
     this.masks = new MaskAlgebra(this.graph, options.waveSize);
+    for (const base of options.disjoint) this.masks.logic.assumeDisjoint(this.#entryMask(EXEC), this.#entryMask(base));
   }
 
   /** Of what is absent there is no loop of lanes. */
@@ -108,6 +111,7 @@ export class LoopBuilder extends GraphBuilder {
       scalars,
       masks,
       entryMasks: this.#entryMasks,
+      disjoint: this.#disjoint(masks),
       ambiguous: this.#ambiguous,
       again,
       stored: this.#stored,
@@ -244,6 +248,23 @@ export class LoopBuilder extends GraphBuilder {
     return [masks, scalars];
   }
 
+  /** Masks whose lanes do not go on: neither those of them before an iteration nor those behind it. */
+  #disjoint(masks: ReadonlyMap<number, Node>): Set<number> {
+    const { logic } = this.masks;
+    const exec = masks.get(EXEC);
+    const goesOn = exec && logic.table(exec);
+    const isOff = (mask: Node | undefined): boolean =>
+      mask !== undefined && logic.implies(goesOn, logic.not(logic.table(mask)));
+    const isDisjoint = ([base, mask]: readonly [number, Node]): boolean =>
+      base !== EXEC && !this.#ambiguous.has(base) && isOff(mask) && isOff(this.#before(base));
+    return new Set([...masks].filter(isDisjoint).map(([base]) => base));
+  }
+
+  /** A mask when an iteration begins. */
+  #before(base: number): Node | undefined {
+    return this.masks.lift(this.#maskOf((offset) => this.#entryScalar(offset), base));
+  }
+
   // Values
 
   protected override op(name: OpName, ...args: Node[]): Node {
@@ -340,9 +361,13 @@ export class LoopBuilder extends GraphBuilder {
 
   /** A mask from its registers. */
   protected override mask(offset: number): Node {
-    const low = this.scalar(offset);
+    return this.#maskOf((each) => this.scalar(each), offset);
+  }
+
+  #maskOf(scalar: (offset: number) => Node, offset: number): Node {
+    const low = scalar(offset);
     return this.options.waveSize === 64
-      ? this.graph.op('i64.pack', low, this.scalar(offset + 4))
+      ? this.graph.op('i64.pack', low, scalar(offset + 4))
       : this.graph.op('i64.zext32', low);
   }
 

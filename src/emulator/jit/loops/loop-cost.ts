@@ -33,6 +33,8 @@ const LOOP_CYCLES = 2;
  * that lanes leave.
  */
 const DIVERGENCE = 1.5;
+/** How much of its time each further chunk of a group waits for others, in loops that lanes leave. */
+const WAITING = 0.1;
 /** How much cheaper a loop must be to be taken out of T1. */
 const GAIN = 0.9;
 /** Lanes that run one after the other: scalar operations per cycle, and what a lane takes beside its own. */
@@ -183,7 +185,9 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64, way?: SteadyWay): Lo
   };
   // Loads lane by lane keep a processor busy with one chunk, and chunks of a group wait for each other.
   const counts = !found && lanes.some(({ active }) => active) ? CHUNK_COUNTS.slice(0, 1) : CHUNK_COUNTS;
-  const chunkCount = counts.reduce((best, count) => (cyclesOf(count) < cyclesOf(best) ? count : best));
+  const inGroup = (count: number): number =>
+    cyclesOf(count) * (graph.again.kind === 'lanes' ? 1 + (count - 1) * WAITING : 1);
+  const chunkCount = counts.reduce((best, count) => (inGroup(count) < inGroup(best) ? count : best));
   const [cycles, limit] = [cyclesOf(chunkCount), regions * GAIN];
   return { chunkCount, pays: cycles < limit, cycles, limit };
 }

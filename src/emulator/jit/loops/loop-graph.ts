@@ -26,10 +26,13 @@ export interface CountedSpan {
   readonly instructions: Decoded[];
 }
 
-/** When the next iteration follows: as long as lanes are left in a mask, or by a condition of the wave. */
+/**
+ * When the next iteration follows: as long as lanes are left in a mask, or by a condition of the wave.
+ * `until`: a condition of the wave by which all lanes leave, of which the mask knows nothing.
+ */
 export type Again =
-  | { readonly kind: 'lanes'; readonly mask: Node }
-  | { readonly kind: 'wave'; readonly condition: Node; readonly when: boolean };
+  | { readonly kind: 'lanes'; readonly mask: Node; readonly until?: Node }
+  | { readonly kind: 'wave'; readonly condition: Node; readonly when: boolean; readonly until?: undefined };
 
 /**
  * Leaves of kind `row` and `scalar` are what a register holds when the iteration begins; so is a `laneMask`
@@ -47,6 +50,11 @@ export interface LoopGraph {
   readonly masks: ReadonlyMap<number, Node>;
   /** The nodes of masks when the iteration begins, by register. */
   readonly entryMasks: ReadonlyMap<number, Node>;
+  /**
+   * Masks whose lanes do not go on, such as that of the lanes that have left the loop. When an iteration
+   * begins it is taken for granted that they have no lane in common with EXEC: to be asked before the first.
+   */
+  readonly disjoint: ReadonlySet<number>;
   /**
    * Registers that depend on whether the wave skipped blocks: by register, the masks of these skips. Their
    * values are those of a wave that did not.

@@ -2,23 +2,22 @@
  * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in
  * locals, before the next group begins.
  */
+import { loadFrom, operation, type Push, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
-import { emitPcCounts, emitPcSums, emitTaken } from '../../lowering/pc-counts.ts';
-import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_LOOPED, WAVE_SGPRS } from '../../machine/layout.ts';
-import type { Decoded } from '../function/decoded.ts';
+import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_SGPRS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
 import { LaneBody, type LaneWay } from './lane-body.ts';
+import { LoopAccounts } from './loop-accounts.ts';
 import { type GroupResults, LoopBody } from './loop-body.ts';
-import type { Skip } from './loop-graph.ts';
-import { changesLanes, type LoopPlan } from './loop-plan.ts';
+import type { LoopPlan } from './loop-plan.ts';
 import { LoopValues } from './loop-values.ts';
 import type { SteadyWay } from './side-by-side.ts';
 import { MAX_NOTED_ITERATIONS, SkipNotes } from './skip-notes.ts';
 import { type OpenedStore, openStore } from './stores.ts';
 import type { LoopWay } from './vertical-loops.ts';
+import { withWaveExit } from './wave-exit.ts';
 
 const MAX_ITERATIONS = 1 << 20;
 
@@ -37,6 +36,7 @@ export class LoopLowering {
   readonly #masks = new Map<number, Local>();
   readonly #tests = new Map<number, Local>();
   readonly #notes: SkipNotes | undefined;
+  readonly #accounts: LoopAccounts;
 
   constructor(state: FunctionState, plan: LoopPlan, { chunkCount, steady, lanes }: LoopWay, unfit?: Local) {
     this.state = state;
@@ -47,6 +47,7 @@ export class LoopLowering {
     this.#unfit = unfit;
     const { skips } = plan.graph;
     if (skips.length > 0) this.#notes = new SkipNotes(state, skips.length);
+    this.#accounts = new LoopAccounts(state, plan, this.#notes);
   }
 
   /**
@@ -62,10 +63,10 @@ export class LoopLowering {
         f.get(this.#unfit);
         f.brIf(otherwise);
       }
-      f.get(wave);
-      f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
+      push(f, this.#mask(STATE_OFFSETS.exec));
       f.op('i64.eqz');
       f.brIf(otherwise);
+      this.#askDisjoint(otherwise);
       // Rows that nothing behind the loop reads are whole: lanes that are stopped need theirs.
       if (spaces.stoppedScalar !== undefined) {
         f.get(wave);
@@ -110,7 +111,7 @@ export class LoopLowering {
     }
     for (const base of plan.masks.keys()) this.#zeroed(this.#masks, base, 'i64');
     for (const offset of plan.tests.keys()) this.#zeroed(this.#tests, offset, 'i32');
-    const counted = (this.#countsLanes ? plan.graph.counted : []).map(() => {
+    const counted = (this.#accounts.countsLanes ? plan.graph.counted : []).map(() => {
       f.i32(0);
       const local = i32();
       f.set(local);
@@ -142,13 +143,8 @@ export class LoopLowering {
     f.get(wave);
     f.set(pointer);
     this.#emitGroups(environment);
-    const entered = this.#enteredTimes(longest);
-    this.#store(longest, entered);
-    if (this.state.context.countsPcs) {
-      if (this.#countsLanes) this.#countSpans(longest, entered, counted);
-      else this.#countPcs(longest);
-      this.#countLatch(longest, unfinished);
-    }
+    this.#store();
+    this.#accounts.settle(longest, unfinished, counted);
     if (mayFault) this.#setLoop(() => f.i32(0));
     invariants.release();
     for (const locals of [this.#entries, this.#finals, this.#masks, this.#tests]) {
@@ -156,9 +152,26 @@ export class LoopLowering {
       locals.clear();
     }
     const { storedAllocation, begun } = environment;
-    f.free(begun, chunk, pointer, count, limit, longest, ...counted, ...entered);
+    f.free(begun, chunk, pointer, count, limit, longest, ...counted);
     if (storedAllocation) f.free(storedAllocation);
     return unfinished;
+  }
+
+  /** Masks that iterations take to have no lane in common with EXEC. */
+  #askDisjoint(otherwise: BlockLabel): void {
+    const { f } = this.state;
+    for (const base of this.plan.graph.disjoint) {
+      push(f, operation('i64.and', this.#mask(base), this.#mask(STATE_OFFSETS.exec)));
+      f.op('i64.eqz');
+      f.op('i32.eqz');
+      f.brIfRare(otherwise);
+    }
+  }
+
+  /** A mask of the wave, from its registers. */
+  #mask(base: number): Push {
+    const { wave, spaces } = this.state;
+    return loadFrom(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', wave, base);
   }
 
   #setLoop(pushRecord: () => void): void {
@@ -180,7 +193,7 @@ export class LoopLowering {
   #emitGroups(environment: LoopEnvironment): void {
     const { f, spaces } = this.state;
     const { chunk, pointer, begun } = environment;
-    const usual = this.#steady?.found.plan ?? this.plan.usual ?? this.plan;
+    const usual = this.#steady?.found.plan ?? withWaveExit(this.plan.usual ?? this.plan);
     const fast = this.#lanes
       ? new LaneBody({ ...environment, plan: this.#lanes.program.plan }, this.#lanes, this.#unfit!)
       : new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
@@ -194,7 +207,7 @@ export class LoopLowering {
     }
     const lanes = this.chunkCount * 4;
     const all = 2 ** lanes - 1;
-    const mustRun = !this.#lanes && this.plan.masks.size + this.plan.tests.size > 0;
+    const mustRun = !this.#lanes && this.plan.offHasResults;
     f.loop(undefined, (again) => {
       f.get(chunk);
       f.i32(lanes);
@@ -375,14 +388,20 @@ export class LoopLowering {
     this.#notes?.clear(limit);
   }
 
-  /** Registers of the wave, and what its iterations cost. */
-  #store(longest: Local, entered: readonly Local[]): void {
+  /** Registers of the wave. */
+  #store(): void {
     const { f, wave, spaces } = this.state;
-    const { scalars, graph } = this.plan;
-    for (const offset of scalars.keys()) {
+    for (const offset of this.plan.scalars.keys()) {
       f.get(wave);
       f.get(this.#finals.get(offset)!);
       f.store('i32.store', offset);
+    }
+    for (const base of this.plan.leavers) {
+      const exec = this.#masks.get(STATE_OFFSETS.exec)!;
+      const mine = operation('i64.or', this.#mask(base), this.#mask(STATE_OFFSETS.exec));
+      f.get(wave);
+      push(f, operation('i64.and', mine, operation('i64.xor', exec, -1n)));
+      f.store(spaces.waveSize === 64 ? 'i64.store' : 'i64.store32', base);
     }
     for (const [base, local] of this.#masks) {
       f.get(wave);
@@ -395,103 +414,5 @@ export class LoopLowering {
       if (!this.plan.tests.get(offset)!.when) f.op('i32.eqz');
       f.store('i32.store', offset);
     }
-    const spent = f.local('i32');
-    f.get(longest);
-    f.i32(graph.instructions.length);
-    f.op('i32.mul');
-    f.set(spent);
-    this.#countClasses(graph.instructions, () => f.get(longest));
-    for (const [skip, { instructions }] of graph.skips.entries()) {
-      f.get(spent);
-      f.get(entered[skip]!);
-      f.i32(instructions.length);
-      f.op('i32.mul');
-      f.op('i32.add');
-      f.set(spent);
-      this.#countClasses(instructions, () => f.get(entered[skip]!));
-    }
-    for (const [at, name] of [
-      [WAVE_BUDGET, 'i32.sub'],
-      [WAVE_LOOPED, 'i32.add'],
-    ] as const) {
-      f.get(wave);
-      f.get(wave);
-      f.load('i32.load', at);
-      f.get(spent);
-      f.op(name);
-      f.store('i32.store', at);
-    }
-    f.free(spent);
-  }
-
-  /** Whether lanes are counted that are not the same in all that the iterations run. */
-  get #countsLanes(): boolean {
-    return this.state.context.countsPcs && changesLanes(this.plan);
-  }
-
-  /** Each iteration executed all of the loop, with the lanes that EXEC has. */
-  #countPcs(longest: Local): void {
-    const { f, wave, spaces } = this.state;
-    const pushPlace = (): void => this.state.pushCounts(this.plan.graph.instructions);
-    emitPcCounts(f, pushPlace, wave, spaces.waveSize, () => f.get(longest));
-  }
-
-  /** `counted`: lanes, as the environment has them. */
-  #countSpans(longest: Local, entered: readonly Local[], counted: readonly Local[]): void {
-    const { f } = this.state;
-    const { skips, spans } = this.plan.graph;
-    const timesOf = (skip: Skip | undefined): Local => (skip ? entered[skips.indexOf(skip)]! : longest);
-    for (const { exec, skip, instructions } of spans) {
-      const pushPlace = (): void => this.state.pushCounts(instructions);
-      emitPcSums(f, pushPlace, [() => f.get(timesOf(skip)), () => f.get(counted[exec]!)]);
-    }
-    for (const skip of skips) {
-      const taken = (): void => {
-        if (skip.isTaken) f.get(timesOf(skip.outer));
-        f.get(timesOf(skip));
-        if (skip.isTaken) f.op('i32.sub');
-      };
-      emitTaken(f, () => this.state.pushCounts([skip.branch]), taken);
-    }
-  }
-
-  /** How many iterations the wave did not skip the code of each skip in. */
-  #enteredTimes(longest: Local): Local[] {
-    const { f } = this.state;
-    const { skips } = this.plan.graph;
-    const entered = skips.map(() => {
-      const local = f.local('i32');
-      f.i32(0);
-      f.set(local);
-      return local;
-    });
-    this.#notes?.forEach(longest, (skip, pushRan) => {
-      f.get(entered[skip]!);
-      pushRan();
-      f.op('i32.add');
-      f.set(entered[skip]!);
-    });
-    return entered;
-  }
-
-  /** How often the branch at the end was taken. */
-  #countLatch(longest: Local, unfinished: Local): void {
-    const { f } = this.state;
-    const { loop } = this.plan;
-    const latch = loop.latch.instructions.at(-1)!;
-    const taken = (): void => {
-      if (loop.exit === 'next') f.get(longest);
-      f.get(unfinished);
-      f.op('i32.eqz');
-      if (loop.exit === 'next') f.op('i32.sub');
-    };
-    emitTaken(f, () => this.state.pushCounts([latch]), taken);
-  }
-
-  /** Instructions that ran as often as `times` pushes. */
-  #countClasses(instructions: readonly Decoded[], times: () => void): void {
-    const { f, wave, context } = this.state;
-    if (!context.countsClasses) return;
-    emitClassCounts(f, wave, classMix(instructions.map(({ step }) => step)), times);
   }
 }

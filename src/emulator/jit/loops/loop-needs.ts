@@ -6,6 +6,14 @@ import type { LoopPlan } from './loop-plan.ts';
 /** What the emission of a node reads. */
 type Uses = (node: Node) => readonly Node[];
 
+/** What an iteration leaves for the next one and for what is noted of it. */
+export function loopResults({ rows, masks, tests, graph }: LoopPlan, countsLanes: boolean): readonly Node[] {
+  const { again, skips, counted } = graph;
+  const ofLanes = [...tests.values(), ...skips].map(({ mask }) => mask);
+  if (again.kind === 'lanes') ofLanes.push(again.mask);
+  return [...rows.values(), ...masks.values(), ...ofLanes, ...(countsLanes ? counted : [])];
+}
+
 /** Values of lanes that accesses and results are computed from, in order. */
 export function neededLanes(plan: LoopPlan, results: readonly Node[], uses: Uses): readonly Node[] {
   const needed = new Set([...results, ...plan.rare, plan.graph.exec]);

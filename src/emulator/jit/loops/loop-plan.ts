@@ -48,6 +48,13 @@ export interface LoopPlan extends UsualFacts {
   readonly tests: ReadonlyMap<number, LaneTest>;
   /** Masks of which lanes that leave the loop before others lose their bit in the next iteration of these. */
   readonly cleared: ReadonlySet<number>;
+  /**
+   * Masks that only take over the lanes that EXEC loses: no iteration computes them, since they are what they
+   * and EXEC were before the loop, without what EXEC is behind it.
+   */
+  readonly leavers: ReadonlySet<number>;
+  /** Whether lanes that are off when the loop is entered have something in masks and tests behind it. */
+  readonly offHasResults: boolean;
   /** Rows that something after the loop may read. */
   readonly rowsOutside: ReadonlySet<number>;
   readonly store: LoopStore | undefined;
@@ -70,12 +77,17 @@ export interface PlanOptions {
 export function planLoop(loop: NaturalLoop, liveness: Liveness, options: PlanOptions): LoopPlan | undefined {
   const writesExec = loop.blocks.some(({ instructions }) => instructions.some((each) => liveness.writesExec(each)));
   const masks = new Set(writesExec ? [EXEC] : []);
+  let disjoint: ReadonlySet<number> = new Set();
   for (;;) {
-    const builder = new LoopBuilder(loop, masks, { ...options, writesExec });
+    const builder = new LoopBuilder(loop, masks, { ...options, writesExec, disjoint });
     const graph = builder.build();
     if (!graph || graph.skips.length > MAX_SKIPS) return undefined;
-    if (builder.newMasks.size === 0) return new Planner(loop, graph, builder.masks, liveness, options.waveSize).plan();
-    for (const base of builder.newMasks) masks.add(base);
+    const { newMasks } = builder;
+    if (newMasks.size === 0 && disjoint.isSubsetOf(graph.disjoint))
+      return new Planner(loop, { ...graph, disjoint }, builder.masks, liveness, options.waveSize).plan();
+    // With all masks known, what was taken for granted may turn out not to last.
+    disjoint = newMasks.size > 0 ? graph.disjoint : disjoint.intersection(graph.disjoint);
+    for (const base of newMasks) masks.add(base);
   }
 }
 
@@ -102,7 +114,7 @@ class Planner {
     const all = { ...graph, rows: this.#rows() };
     const isLive = ([offset]: readonly [number, Node]): boolean => this.#isLiveAt(this.#exitBlock, offset);
     const rows = new Map([...all.rows].filter(isLive));
-    const masks = new Map([...all.masks].filter(isLive));
+    const masks = new Map([...all.masks].filter(isLive).filter(([base]) => !this.#takesLeavers(base)));
     const scalars = new Map<number, Node>();
     const tests = new Map<number, LaneTest>();
     for (const [offset, node] of [...all.scalars].filter(isLive)) {
@@ -130,6 +142,7 @@ class Planner {
       const own = new Set([...nodes, store.node]);
       nodes = graph.values.nodes.filter((node) => own.has(node));
     }
+    const leavers = new Set([...all.masks].filter(isLive).flatMap(([base]) => (masks.has(base) ? [] : [base])));
     const cleared = new Set<number>();
     const isCarried = (offset: number): boolean => scalars.has(offset) || masks.has(this.#maskBase(offset));
     if (
@@ -151,6 +164,8 @@ class Planner {
       masks,
       tests,
       cleared,
+      leavers,
+      offHasResults: tests.size > 0 || [...masks].some(([base, mask]) => base !== EXEC || !this.#isOfExec(mask)),
       rowsOutside,
       store,
     };
@@ -165,6 +180,20 @@ class Planner {
     const active = this.#logic.table(exec);
     const isLive = (offset: number): boolean => this.#liveness.isLiveAt(this.#exitBlock, offset);
     return new Map([...rows].map(([at, node]) => [at, isLive(at) ? node : this.#masks.simplified(node, active)]));
+  }
+
+  #isOfExec(mask: Node): boolean {
+    return this.#logic.implies(this.#logic.table(mask), this.#logic.table(this.#graph.exec));
+  }
+
+  /** Whether a mask and EXEC share the same lanes among them behind an iteration as before it. */
+  #takesLeavers(base: number): boolean {
+    const { masks, entryMasks, disjoint } = this.#graph;
+    if (!disjoint.has(base)) return false;
+    const [before, after] = [entryMasks, masks].map((all) =>
+      this.#logic.either(this.#logic.table(all.get(EXEC)!), this.#logic.table(all.get(base)!)),
+    );
+    return this.#logic.equal(before, after);
   }
 
   get #exitBlock() {
@@ -246,7 +275,7 @@ class Planner {
     }
     if (!lanesDecide) return true;
     if (!graph.writesExec || !logic.equal(after(EXEC), logic.table(again.mask))) return false;
-    if (!skips.every(({ mask }) => logic.implies(logic.table(mask), logic.table(graph.exec)))) return false;
+    if (!skips.every(({ mask }) => this.#isOfExec(mask))) return false;
     // Lanes that are done must stay as they are while others go on.
     const done = logic.not(after(EXEC));
     const next = new Map<Node, bigint>();

@@ -65,8 +65,8 @@ export class MaskAlgebra {
   }
 
   #known(table: bigint | undefined): Node | undefined {
-    if (table === 0n) return this.#graph.constant(0n, 'i1');
-    return table === undefined ? undefined : this.logic.node(table);
+    if (table === undefined) return undefined;
+    return this.logic.implies(table, 0n) ? this.#graph.constant(0n, 'i1') : this.logic.node(table);
   }
 
   /** A mask in lanes of which `exec` is true. */

@@ -30,8 +30,16 @@ export const iteration = (masks: ReadonlyMap<Node, bigint> = new Map()): Iterati
 
 export class MaskLogic {
   readonly first = iteration();
+  /** Rows that can be. */
+  #possible = ALL;
   readonly #nodes = new Map<bigint, Node>();
   #variables = 0;
+
+  /** Takes it for granted that no lane is in both masks when an iteration begins. */
+  assumeDisjoint(a: Node, b: Node): void {
+    const [x, y] = [this.table(a), this.table(b)];
+    if (x !== undefined && y !== undefined) this.#possible &= (x & y) ^ ALL;
+  }
 
   /** Undefined when too many things would have to be told apart. */
   table(node: Node, at: Iteration = this.first): bigint | undefined {
@@ -74,11 +82,15 @@ export class MaskLogic {
 
   /** Whether `a` is false wherever `given` is true and `b` is false; an unknown table proves nothing. */
   implies(a: bigint | undefined, b: bigint | undefined, given: bigint | undefined = ALL): boolean {
-    return a !== undefined && b !== undefined && given !== undefined && (a & given & (b ^ ALL)) === 0n;
+    return a !== undefined && b !== undefined && given !== undefined && (a & given & this.#possible & (b ^ ALL)) === 0n;
   }
 
   equal(a: bigint | undefined, b: bigint | undefined, given: bigint | undefined = ALL): boolean {
-    return a !== undefined && b !== undefined && given !== undefined && ((a ^ b) & given) === 0n;
+    return a !== undefined && b !== undefined && given !== undefined && ((a ^ b) & given & this.#possible) === 0n;
+  }
+
+  either(a: bigint | undefined, b: bigint | undefined): bigint | undefined {
+    return a === undefined || b === undefined ? undefined : a | b;
   }
 
   not(a: bigint | undefined): bigint | undefined {

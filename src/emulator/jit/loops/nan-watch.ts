@@ -15,6 +15,11 @@ export class NanWatch {
     this.#checks = nanChecks(nodes, environment.plan);
   }
 
+  /** Whether there is something to look for. */
+  get mayGiveUp(): boolean {
+    return this.#checks.values.size + this.#checks.rows.size + this.#environment.plan.rare.size > 0;
+  }
+
   /**
    * Whether active lanes are picked out at once: where EXEC changes, those with which an iteration begins,
    * but if it goes on with others.

@@ -9,10 +9,10 @@ import { type LaneWay, MAX_LANE_ROWS } from './lane-body.ts';
 import { LaneProgram } from './lane-program.ts';
 import { estimate, laneWayPays } from './loop-cost.ts';
 import { changesLanes, type LoopPlan, type PlanOptions, planLoop, usualPlan } from './loop-plan.ts';
-import { MaskLogic } from './mask-logic.ts';
 import { naturalLoops } from './natural-loop.ts';
 import { OffMasks } from './off-masks.ts';
 import { type SteadyWay, sideBySide } from './side-by-side.ts';
+import { withWaveExit } from './wave-exit.ts';
 
 /** Of accesses of a lane that goes alone: each takes three registers. */
 const MAX_LANE_GROUPS = 16;
@@ -51,7 +51,7 @@ export function verticalLoops(
     const steady = found ? (store?.isStreamed ? [false] : [false, true]).map((isApart) => ({ found, isApart })) : [];
     const all = mode !== 'auto';
     const waysOf = (way?: SteadyWay): readonly LoopWay[] => {
-      const { chunkCount, pays } = estimate(usual, options.waveSize, way);
+      const { chunkCount, pays } = estimate(withWaveExit(usual), options.waveSize, way);
       return pays || all ? [{ chunkCount, steady: way }] : [];
     };
     const lanes = mode === 'always' || store ? undefined : laneWay(usual, options);
@@ -78,16 +78,11 @@ function laneWay(plan: LoopPlan, { fused, countsPcs }: PlanOptions): LaneWay | u
   if (!loads.every((node) => isAnywhere(node) || (!node.lane && !variant.has(node)))) return undefined;
   const off = new OffMasks(plan);
   if (!off.areKnown) return undefined;
-  const logic = new MaskLogic();
-  const goesOn = logic.table(graph.again.mask);
-  const empty = [...graph.entryMasks].flatMap(([base, entry]) => {
-    const next = plan.masks.get(base);
-    return entry !== graph.exec && nodes.includes(entry) && next && logic.implies(goesOn, logic.not(logic.table(next)))
-      ? [entry]
-      : [];
-  });
   const bit = (value: bigint): Node => graph.values.constant(value, 'i1');
-  const known = new Map([[graph.exec, bit(1n)] as const, ...empty.map((entry) => [entry, bit(0n)] as const)]);
+  const known = new Map([
+    [graph.exec, bit(1n)] as const,
+    ...[...graph.disjoint].map((base) => [graph.entryMasks.get(base)!, bit(0n)] as const),
+  ]);
   const program = new LaneProgram(usualPlan(plan, known));
-  return new Set(program.groups.values()).size <= MAX_LANE_GROUPS ? { program, off, empty } : undefined;
+  return new Set(program.groups.values()).size <= MAX_LANE_GROUPS ? { program, off } : undefined;
 }
