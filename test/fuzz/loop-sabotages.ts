@@ -98,13 +98,21 @@ const LEAVING_LANES: readonly Row[] = [
     'if (read.has(mask) && all.masks.has(base)) masks',
     'if (!graph && all.masks.has(base)) masks',
   ],
-  ['chunks that were off', 'loops/loop-plan.ts', '|| !this.#isOfExec(mask)', ''],
+  ['chunks that were off: masks', 'loops/loop-plan.ts', '[...masks.values(), ...skips', '[...skips'],
+  ['chunks that were off: notes', 'loops/loop-plan.ts', '...skips.map(({ mask }) => mask), ...counted]', ']'],
+  ['chunks that were off: rows', 'loops/loop-plan.ts', '!offStays || this', 'this'],
+  ['lanes that are done', 'loops/loop-plan.ts', "graph.again.kind === 'lanes' && !offStays", '!graph'],
   [
     'notes of what is given up',
     'loops/nan-watch.ts',
     'this.#checks.rows.size + this.#environment.plan.rare.size > 0',
     'this.#checks.rows.size < 0',
   ],
+];
+const SKIP_NOTES: readonly Row[] = [
+  ['what is cleared', 'loops/skip-notes.ts', 'note < this.#count * BLOCK;', 'note < this.#count;'],
+  ['which iterations are counted', 'loops/skip-notes.ts', 'pair(0), pair(2)', 'pair(0), pair(1)'],
+  ['iterations of the last block', 'loops/skip-notes.ts', 'push(f, ltU(at, end));', 'push(f, ltU(sum(at, 16), end));'],
 ];
 const FAR_STORES: readonly Row[] = [
   ['a way back of 2 GiB', CHECKS, 'const MAX_STEP_BYTES = 2 ** 30;', 'const MAX_STEP_BYTES = 2 ** 31 - 1;'],
@@ -143,5 +151,6 @@ export const LOOP_SABOTAGES: readonly Sabotage[] = [
   ...sabotages('known indices', 'src/emulator/known-indices.test.ts', KNOWN_INDICES),
   ...sabotages('known indices', 'src/ptx-host/misaligned.test.ts', MISALIGNED),
   ...sabotages('leaving lanes', 'test/lockstep/leaving-lanes.test.ts', LEAVING_LANES),
+  ...sabotages('skip notes', 'test/lockstep/leaving-lanes.test.ts', SKIP_NOTES),
   ...sabotages('uniform loads', 'test/lockstep/uniform-loads.test.ts', UNIFORM_LOADS),
 ];

@@ -66,6 +66,25 @@ const eitherWay = ({ s, b, vcc, exec }: Dialect): string => `
 3:
   s_or_${b} ${exec}, ${exec}, ${s(8)}`;
 
+/** Half of the lanes, which are off, do something in five iterations, then the wave leaves. */
+const offWork = (d: Dialect, body: string): string => `
+  ${laneNumber(d)}
+  v_mov_b32 v5, v0
+  ${d.isWide ? 's_mov_b32 exec_lo, -1\ns_mov_b32 exec_hi, 0' : 's_mov_b32 exec_lo, 0xffff'}
+  s_movk_i32 s24, 5
+1:
+  v_mul_lo_u32 v5, v5, 37
+  v_add_u32 v5, 11, v5
+  s_not_${d.b} ${d.exec}, ${d.exec}
+  ${body}
+  s_not_${d.b} ${d.exec}, ${d.exec}
+  s_sub_u32 s24, s24, 1
+  s_cmp_lg_u32 s24, 0
+  s_cbranch_scc1 1b
+  s_mov_${d.b} ${d.exec}, -1
+  s_mov_${d.b} ${d.vcc}, 0
+  s_nop 0`;
+
 const CASES: Readonly<Record<string, (d: Dialect) => string>> = {
   'lanes leave one by one': (d) => loop(d, {}),
   'the wave leaves before most lanes do': (d) => loop(d, { limit: 4 }),
@@ -150,6 +169,12 @@ const CASES: Readonly<Record<string, (d: Dialect) => string>> = {
     s_or_${b} ${s(18)}, ${s(18)}, ${vcc}`,
       after: `s_mov_${d.b} ${d.s(26)}, 0`,
     }),
+  'lanes that are off do something': (d) =>
+    loop(d, { body: `s_not_${d.b} ${d.exec}, ${d.exec}\nv_add_u32 v5, v5, v0\ns_not_${d.b} ${d.exec}, ${d.exec}` }),
+  'lanes that are off do something until the wave leaves': (d) =>
+    offWork(d, `v_mul_lo_u32 v5, v5, 37\nv_add_u32 v5, v5, v0`),
+  'code that the wave skips unless lanes are off': (d) =>
+    offWork(d, `s_cbranch_execz 2f\nv_cmp_eq_u32 ${d.vcc}, v0, v5\nv_cmp_gt_u32 ${d.vcc}, v0, v5\n2:`),
   'lanes come into a loop': (d) => `
   ${laneNumber(d)}
   v_mov_b32 v5, v0

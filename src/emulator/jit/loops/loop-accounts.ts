@@ -31,7 +31,8 @@ export class LoopAccounts {
    */
   settle(longest: Local, unfinished: Local, counted: readonly Local[]): void {
     const { f, context } = this.#state;
-    const entered = this.#enteredTimes(longest);
+    // In how many iterations the wave did not skip the code of each skip.
+    const entered = this.#notes?.countRan(longest) ?? [];
     this.#pay(longest, entered);
     if (context.countsPcs) {
       if (this.countsLanes) this.#countSpans(longest, entered, counted);
@@ -97,25 +98,6 @@ export class LoopAccounts {
       };
       emitTaken(f, () => this.#state.pushCounts([skip.branch]), taken);
     }
-  }
-
-  /** How many iterations the wave did not skip the code of each skip in. */
-  #enteredTimes(longest: Local): Local[] {
-    const { f } = this.#state;
-    const { skips } = this.#plan.graph;
-    const entered = skips.map(() => {
-      const local = f.local('i32');
-      f.i32(0);
-      f.set(local);
-      return local;
-    });
-    this.#notes?.forEach(longest, (skip, pushRan) => {
-      f.get(entered[skip]!);
-      pushRan();
-      f.op('i32.add');
-      f.set(entered[skip]!);
-    });
-    return entered;
   }
 
   /** How often the branch at the end was taken. */

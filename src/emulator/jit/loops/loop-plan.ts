@@ -53,7 +53,7 @@ export interface LoopPlan extends UsualFacts {
    * and EXEC were before the loop, without what EXEC is behind it.
    */
   readonly leavers: ReadonlySet<number>;
-  /** Whether lanes that are off when the loop is entered have something in masks and tests behind it. */
+  /** Whether lanes that are off when the loop is entered do anything that counts behind it. */
   readonly offHasResults: boolean;
   /** Rows that something after the loop may read. */
   readonly rowsOutside: ReadonlySet<number>;
@@ -152,6 +152,9 @@ class Planner {
     )
       return undefined;
     const rowsOutside = new Set([...rows.keys()].filter((offset) => this.#liveness.isLiveAt(this.#exitBlock, offset)));
+    const offStays = !graph.writesExec || [...rowsOutside].every((at) => this.#staysOff(rows.get(at)!, at));
+    // Lanes that are done are not looked at while others go on.
+    if (graph.again.kind === 'lanes' && !offStays) return undefined;
     const variant = variantNodes(graph, nodes);
     const plan: LoopPlan = {
       loop: this.#loop,
@@ -165,7 +168,7 @@ class Planner {
       tests,
       cleared,
       leavers,
-      offHasResults: tests.size > 0 || [...masks].some(([base, mask]) => base !== EXEC || !this.#isOfExec(mask)),
+      offHasResults: !offStays || this.#offHasResults(masks, tests),
       rowsOutside,
       store,
     };
@@ -180,6 +183,21 @@ class Planner {
     const active = this.#logic.table(exec);
     const isLive = (offset: number): boolean => this.#liveness.isLiveAt(this.#exitBlock, offset);
     return new Map([...rows].map(([at, node]) => [at, isLive(at) ? node : this.#masks.simplified(node, active)]));
+  }
+
+  /** Whether lanes in which EXEC is not set keep what a row holds. */
+  #staysOff(node: Node, offset: number): boolean {
+    const off = this.#logic.not(this.#logic.table(this.#graph.exec));
+    const { leaf } = this.#masks.simplified(node, off);
+    return leaf.kind === 'row' && leaf.offset === offset;
+  }
+
+  /** Beside rows. */
+  #offHasResults(masks: ReadonlyMap<number, Node>, tests: ReadonlyMap<number, LaneTest>): boolean {
+    const { skips, counted } = this.#graph;
+    const noted = [...masks.values(), ...skips.map(({ mask }) => mask), ...counted];
+    const areOfExec = tests.size === 0 && noted.every((mask) => this.#isOfExec(mask));
+    return !areOfExec || [...masks.keys()].some((base) => base !== EXEC);
   }
 
   #isOfExec(mask: Node): boolean {
