@@ -102,6 +102,7 @@ const LEAVING_LANES: readonly Row[] = [
   ['chunks that were off: notes', 'loops/loop-plan.ts', '...skips.map(({ mask }) => mask), ...counted]', ']'],
   ['chunks that were off: rows', 'loops/loop-plan.ts', '!offStays || this', 'this'],
   ['lanes that are done', 'loops/loop-plan.ts', "graph.again.kind === 'lanes' && !offStays", '!graph'],
+  ['masks that are numbers', 'loops/lane-program.ts', '(entry) => entry === node', '(entry) => !!entry'],
   [
     'notes of what is given up',
     'loops/nan-watch.ts',

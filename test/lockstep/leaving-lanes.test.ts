@@ -110,6 +110,23 @@ const CASES: Readonly<Record<string, (d: Dialect) => string>> = {
     s_not_${b} ${s(8)}, ${s(8)}`,
       limit: 6,
     }),
+  'who leaves is a number that the wave computes': (d) => `
+  ${laneNumber(d)}
+  v_mov_b32 v5, v0
+  s_mov_b32 s24, 0
+  s_mov_${d.b} ${d.s(16)}, 0
+  s_mov_${d.b} ${d.s(26)}, 0x0f0f3333
+1:
+  v_mul_lo_u32 v5, v5, 37
+  v_add_u32 v5, 11, v5
+  s_add_i32 s24, s24, 1
+  s_cmp_ge_i32 s24, 9
+  s_cselect_${d.b} ${d.s(8)}, -1, 0
+  s_or_${d.b} ${d.s(8)}, ${d.s(8)}, ${d.s(26)}
+  s_or_${d.b} ${d.s(16)}, ${d.s(8)}, ${d.s(16)}
+  s_andn2_${d.b} ${d.exec}, ${d.exec}, ${d.s(16)}
+  s_cbranch_execnz 1b
+  s_nop 0`,
   'code that the wave skips': (d) => loop(d, { body: eitherWay(d), limit: 12 }),
   'code that the wave skips, and numbers that may be NaNs': (d) =>
     loop(d, {

@@ -56,6 +56,7 @@ const renamed = (program: string): string =>
     .replace(/ds_read/g, 'ds_load')
     .replace(/ds_write/g, 'ds_store')
     .replace(/s_andn2_/g, 's_and_not1_')
+    .replace(/s_orn2_/g, 's_or_not1_')
     .replace(/v_(add|sub)_u32/g, 'v_$1_nc_u32')
     .replace(/v_addc_co_u32/g, 'v_add_co_ci_u32');
 

@@ -179,7 +179,10 @@ export class LaneProgram {
       const isNumber = this.#forms.isNumber(node) || bytesOf(load) < 4 || isLeftOut(load);
       if (form === 'scalar' || !isNumber) return this.#dword(form, node);
     } else if (lane && leaf.kind === 'laneMask') {
-      if (form === 'scalar') return isVariant ? this.#carriedValue(type) : this.#add(type, [], (c) => pushBit(c, node));
+      // One of a number that the wave computes is made anew in each iteration.
+      const isCarried = isVariant && this.plan.graph.entryMasks.values().some((entry) => entry === node);
+      if (form === 'scalar')
+        return isCarried ? this.#carriedValue(type) : this.#add(type, [], (c) => pushBit(c, node), isVariant);
     } else if (lane && leaf.kind === 'laneId') {
       if (form === 'scalar') return this.#add(type, [], ({ state: { f }, lane }) => f.get(lane));
     } else if (lane && this.#forms.of(node) === form) return this.#operation(form, node);
