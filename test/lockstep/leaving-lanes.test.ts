@@ -154,6 +154,7 @@ const CASES: Readonly<Record<string, (d: Dialect) => string>> = {
   'half of the lanes are off': (d) =>
     loop(d, { before: `s_lshr_${d.b} ${d.exec}, ${d.exec}, ${d.isWide ? 37 : 19}\ns_cbranch_execz 4f`, after: '4:' }),
   'EXEC comes back': (d) => loop(d, { after: `s_or_${d.b} ${d.exec}, ${d.exec}, ${d.s(16)}\nv_add_u32 v5, v5, v7` }),
+  'EXEC becomes who has left': (d) => loop(d, { after: `s_mov_${d.b} ${d.exec}, ${d.s(16)}\nv_add_u32 v5, v5, v7` }),
   'lanes read who has left': (d) => loop(d, { body: `v_cndmask_b32 v9, 3, v5, ${d.s(16)}\nv_add_u32 v5, v9, v5` }),
   'the wave reads who has left': (d) => loop(d, { body: `s_bcnt1_i32_${d.b} s26, ${d.s(16)}\nv_add_u32 v5, s26, v5` }),
   'nobody asks who has left': (d) => loop(d, { after: `s_mov_${d.b} ${d.s(16)}, 5` }),

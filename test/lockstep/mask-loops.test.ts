@@ -7,7 +7,7 @@ import { IS_FULL_SCALE } from '../scale.ts';
 import { randomGenerator } from './lockstep.test-support.ts';
 import { compareLoops, DATA, type Dialect, laneNumber } from './loop-cases.test-support.ts';
 
-const [FROM = 1, COUNT = 1] = (process.env['WAVEWRIGHT_SEEDS'] ?? (IS_FULL_SCALE ? '1:400' : '1:30'))
+const [FROM = 1, COUNT = 1] = (process.env['WAVEWRIGHT_SEEDS'] ?? (IS_FULL_SCALE ? '1:400' : '1:20'))
   .split(':')
   .map(Number);
 /** Who has left, and who leaves now; others. */

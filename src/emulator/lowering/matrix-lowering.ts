@@ -13,6 +13,7 @@ import { MATRIX_ROW_COUNT, WAVE_MATRIX_ROWS } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, type Lanes } from './emitter.ts';
 import type { HandlerState } from './handler-state.ts';
+import { ResultNans } from './result-nans.ts';
 
 /**
  * Vectors of accumulators that are computed together: enough to hide the latency of an addition, few enough
@@ -191,9 +192,9 @@ export class MatrixLowering {
 
   /** Adds the products to the accumulators, in the registers of the results or in rows. */
   emit(): void {
-    const { f, spaces } = this.#state;
+    const { f, spaces, wave } = this.#state;
     const { results } = this.#product;
-    const nan = this.#nan();
+    const nans = this.#product.type === 'i32' ? undefined : new ResultNans(f, this.#product.type);
     const chunk = f.local('i32');
     const register = this.#args.slice(this.#offsets.accumulators).find(isRegister);
     const isMoved = register && this.#state.registerOffset(register.leaf.at.operand) === undefined;
@@ -216,7 +217,7 @@ export class MatrixLowering {
       this.#setPointer(pointers.own, chunk, undefined, (lane) => lane * this.#elementSizeBytes);
       const tile = Math.max(1, ACCUMULATORS / (this.#elementSizeBytes / 4) / columns);
       for (let first = 0; first < results; first += tile) {
-        this.#emitTile(first, Math.min(tile, results - first), pointers, nan);
+        this.#emitTile(first, Math.min(tile, results - first), pointers, nans);
       }
       if (pointers.registers) {
         f.get(pointers.registers);
@@ -233,7 +234,11 @@ export class MatrixLowering {
       f.brIf(again);
     });
     const { registers, ...others } = pointers;
-    f.free(chunk, ...Object.values(others), ...(registers ? [registers] : []), ...(nan ? [nan] : []));
+    f.free(chunk, ...Object.values(others), ...(registers ? [registers] : []));
+    nans?.repair(
+      { from: wave, sizeBytes: spaces.waveSize * this.#elementSizeBytes },
+      Array.from({ length: results }, (_, result) => this.#resultOffset({ result, lane: 0, half: 0 })),
+    );
   }
 
   #leftOffset(result: number, lane: number, step: number): number {
@@ -279,16 +284,8 @@ export class MatrixLowering {
     f.set(pointer);
   }
 
-  #nan(): Local | undefined {
-    const { f } = this.#state;
-    const { type } = this.#product;
-    if (type === 'i32') return undefined;
-    f.v128(type === 'f32' ? [0x7fc00000, 0x7fc00000, 0x7fc00000, 0x7fc00000] : [0, 0x7ff80000, 0, 0x7ff80000]);
-    return captured(f);
-  }
-
   /** `count` results of as many chunks as share their left factors. */
-  #emitTile(first: number, count: number, pointers: Pointers, nan?: Local): void {
+  #emitTile(first: number, count: number, pointers: Pointers, nans?: ResultNans): void {
     const { f } = this.#state;
     const { steps, selects } = this.#product;
     const halves = Array.from({ length: this.#elementSizeBytes / 4 }, (_, half) => half);
@@ -321,7 +318,7 @@ export class MatrixLowering {
       }
       f.free(...rights.values());
     }
-    if (nan) this.#repairNans(accumulators.flat(), nan);
+    nans?.add(accumulators.flat());
     for (const [i, row] of places.entries()) {
       for (const [column, at] of row.entries()) {
         const accumulator = accumulators[i]![column]!;
@@ -397,43 +394,6 @@ export class MatrixLowering {
     return context.helper(`multiply-add ${type}`, ['v128', 'v128', 'v128'], ['v128'], (f) => {
       const args = [f.param(0), f.param(1), f.param(2)].map((local) => ({ lanes: [local] }));
       f.get(EMISSION[`${type}.fma`].simd!({ f, context }, args)[0]!);
-    });
-  }
-
-  /**
-   * The NaN of an invalid sum or of an operand has no documented sign and payload: one for all. The sum of
-   * all results tells whether one of them may be a NaN, which is rare.
-   */
-  #repairNans(results: readonly Local[], nan: Local): void {
-    const { f } = this.#state;
-    const width = this.#elementSizeBytes === 8 ? 'f64x2' : 'f32x4';
-    const pushSum = (from: number, to: number): void => {
-      if (to - from === 1) {
-        f.get(results[from]!);
-        return;
-      }
-      const middle = (from + to) >> 1;
-      pushSum(from, middle);
-      pushSum(middle, to);
-      f.op(`${width}.add`);
-    };
-    pushSum(0, results.length);
-    const sum = captured(f);
-    f.get(sum);
-    f.get(sum);
-    f.op(`${width}.ne`);
-    f.op('v128.any_true');
-    f.free(sum);
-    f.if(undefined, () => {
-      for (const result of results) {
-        f.get(nan);
-        f.get(result);
-        f.get(result);
-        f.get(result);
-        f.op(`${width}.ne`);
-        f.op('v128.bitselect');
-        f.set(result);
-      }
     });
   }
 }
