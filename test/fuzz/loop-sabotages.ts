@@ -78,6 +78,12 @@ const LEAVING_LANES: readonly Row[] = [
   ],
   ['lanes that are left', 'loops/loop-lowering.ts', "operation('i64.xor', exec, -1n)", '-1n'],
   ['when the wave leaves', 'loops/loop-body.ts', 'if (until) f.brIf(end);', "if (until) f.op('drop');"],
+  [
+    'what the wave asks',
+    'loops/loop-lowering.ts',
+    'const { nodes, variant } = this.#usual;',
+    'const { nodes, variant } = this.plan;',
+  ],
   ['who is left then', 'loops/loop-body.ts', 'if (until) clearExec(f, chunks, goesOn);', ''],
   [
     'which way the wave leaves',

@@ -66,6 +66,12 @@ const eitherWay = ({ s, b, vcc, exec }: Dialect): string => `
 3:
   s_or_${b} ${exec}, ${exec}, ${s(8)}`;
 
+/** No lane goes on unless a comparison is true. */
+const goesOn = ({ s, b, exec }: Dialect, compare: string): string => `
+  ${compare}
+  s_cselect_${b} ${s(26)}, -1, 0
+  s_and_${b} ${exec}, ${exec}, ${s(26)}`;
+
 /** Half of the lanes, which are off, do something in five iterations, then the wave leaves. */
 const offWork = (d: Dialect, body: string): string => `
   ${laneNumber(d)}
@@ -109,6 +115,23 @@ const CASES: Readonly<Record<string, (d: Dialect) => string>> = {
     s_and_${b} ${s(8)}, ${vcc}, ${s(8)}
     s_not_${b} ${s(8)}, ${s(8)}`,
       limit: 6,
+    }),
+  'the wave goes on by a condition that does not change': (d) =>
+    loop(d, {
+      before: 's_mov_b32 s31, s30',
+      leave: ({ vcc, s, b }) => `v_cmp_ge_i32 ${vcc}, 0, v6\ns_mov_${b} ${s(8)}, ${vcc}`,
+      end: goesOn(d, 's_cmp_eq_u32 s30, s31'),
+    }),
+  'the wave leaves by two conditions that do not change': (d) =>
+    loop(d, {
+      before: 's_mov_b32 s31, s30',
+      leave: ({ vcc, s, b }) => `v_cmp_ge_i32 ${vcc}, 0, v6\ns_mov_${b} ${s(8)}, ${vcc}`,
+      end: `${goesOn(d, 's_cmp_eq_u32 s30, s31')}\n${goesOn(d, 's_cmp_ge_u32 s31, s30')}`,
+    }),
+  'the wave leaves by conditions of which one changes': (d) =>
+    loop(d, {
+      before: 's_mov_b32 s31, s30',
+      end: `${goesOn(d, 's_cmp_eq_u32 s30, s31')}\n${goesOn(d, 's_cmp_lt_i32 s24, 7')}`,
     }),
   'who leaves is a number that the wave computes': (d) => `
   ${laneNumber(d)}

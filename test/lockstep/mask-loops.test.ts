@@ -49,6 +49,7 @@ class MaskLoop {
       if (this.#below(4) === 0) this.#maskOperation(MASKS.filter((mask) => mask !== DONE));
       this.#add(`s_andn2_${b} ${exec}, ${exec}, ${done}`);
       if (this.#below(4) === 0) this.#add(`s_mov_${b} ${s(18)}, ${this.#mask()}`);
+      for (let i = this.#below(6); i > 3; i--) this.#waveGoesOn();
       this.#add('s_cbranch_execnz 1b');
     }
     this.#add('9:');
@@ -123,6 +124,14 @@ class MaskLoop {
         `s_mov_${b} ${to}, ${x}`,
       ),
     );
+  }
+
+  /** No lane goes on unless a condition of the wave is true, which may stay the same. */
+  #waveGoesOn(): void {
+    const { b, exec, s } = this.#d;
+    this.#add(this.#one('s_cmp_eq_u32 s30, s30', 's_cmp_lt_u32 s30, s31', 's_cmp_lt_i32 s24, 5'));
+    this.#add(`s_cselect_${b} ${s(26)}, ${this.#one('-1, 0', '-1, 0', '0, -1')}`);
+    this.#add(`s_and_${b} ${exec}, ${exec}, ${s(26)}`);
   }
 
   #masked(size: number, depth: number): void {

@@ -27,6 +27,8 @@ export class LoopLowering {
   readonly chunkCount: number;
   readonly #steady: SteadyWay | undefined;
   readonly #lanes: LaneWay | undefined;
+  /** Of iterations in which nothing rare happens. */
+  readonly #usual: LoopPlan;
   /** Of a way for lanes that keep their distances: not 0 once they did not suit it. */
   readonly #unfit: Local | undefined;
   /** Where waves go that cannot run the loop so. */
@@ -44,6 +46,7 @@ export class LoopLowering {
     this.chunkCount = chunkCount;
     this.#steady = steady;
     this.#lanes = lanes;
+    this.#usual = lanes?.program.plan ?? withWaveExit(plan.usual ?? plan);
     this.#unfit = unfit;
     const { skips } = plan.graph;
     if (skips.length > 0) this.#notes = new SkipNotes(state, skips.length);
@@ -99,8 +102,8 @@ export class LoopLowering {
     const mayFault = plan.nodes.some(isAccess);
     if (mayFault) this.#setLoop(() => this.state.pushRecord(plan.loop.header.instructions[0]!.index));
     const invariants = new LoopValues(this.state);
-    const usual = this.#lanes?.program.plan ?? plan.usual ?? plan;
-    for (const node of usual.nodes) if (!node.lane && !usual.variant.has(node)) invariants.emit(node);
+    const { nodes, variant } = this.#usual;
+    for (const node of nodes) if (!node.lane && !variant.has(node)) invariants.emit(node);
     for (const offset of plan.scalars.keys()) {
       const entry = i32();
       f.get(wave);
@@ -193,9 +196,9 @@ export class LoopLowering {
   #emitGroups(environment: LoopEnvironment): void {
     const { f, spaces } = this.state;
     const { chunk, pointer, begun } = environment;
-    const usual = this.#steady?.found.plan ?? withWaveExit(this.plan.usual ?? this.plan);
+    const usual = this.#steady?.found.plan ?? this.#usual;
     const fast = this.#lanes
-      ? new LaneBody({ ...environment, plan: this.#lanes.program.plan }, this.#lanes, this.#unfit!)
+      ? new LaneBody({ ...environment, plan: this.#usual }, this.#lanes, this.#unfit!)
       : new LoopBody({ ...environment, plan: usual }, this.chunkCount, true, this.#steady);
     fast.prepare();
     const store = fast instanceof LoopBody ? this.#openStore(environment, fast) : undefined;

@@ -45,13 +45,14 @@ export function verticalLoops(
     // Where a fault cuts off counted iterations, nobody knows which of them a lane that left had run.
     if (!plan || (options.countsPcs && changesLanes(plan) && plan.nodes.some(isAccess))) continue;
     const usual = plan.usual ?? plan;
+    const ofChunks = withWaveExit(usual);
     const found = sideBySide(usual);
     const { store } = plan;
     if (store && !(found && store.rows.every((row) => found.plan.rows.has(row)))) continue;
     const steady = found ? (store?.isStreamed ? [false] : [false, true]).map((isApart) => ({ found, isApart })) : [];
     const all = mode !== 'auto';
     const waysOf = (way?: SteadyWay): readonly LoopWay[] => {
-      const { chunkCount, pays } = estimate(withWaveExit(usual), options.waveSize, way);
+      const { chunkCount, pays } = estimate(ofChunks, options.waveSize, way);
       return pays || all ? [{ chunkCount, steady: way }] : [];
     };
     const lanes = mode === 'always' || store ? undefined : laneWay(usual, options);
