@@ -27,16 +27,17 @@ export class InvariantPlaces {
     const { variant, rows, masks } = environment.plan;
     const excluded = new Set([...held, ...nodes.flatMap(accessArguments)]);
     const uses = new Map<Node, number>();
+    const splats = new Set<Node>();
     for (const node of nodes) {
       if (!variant.has(node)) continue;
-      for (const arg of vectorArguments(node, true))
+      for (const arg of vectorArguments(node, true)) {
         if (!variant.has(arg) && !excluded.has(arg) && arg.type !== 'i64') uses.set(arg, (uses.get(arg) ?? 0) + 1);
+        if (variant.has(arg) && !arg.lane) splats.add(arg);
+      }
     }
     // What is carried on stays in registers, and what the wave computes for all chunks; of the rest, what is
     // used most.
-    const ofWave = new Set(nodes.flatMap((node) => vectorArguments(node, true))).values();
-    const splats = ofWave.filter((node) => !node.lane && variant.has(node)).toArray().length;
-    let registers = VECTOR_REGISTERS - TEMPORARY_REGISTERS - splats - (rows.size + masks.size) * chunkCount;
+    let registers = VECTOR_REGISTERS - TEMPORARY_REGISTERS - splats.size - (rows.size + masks.size) * chunkCount;
     let slot = 0;
     for (const [node] of [...uses].sort(([, a], [, b]) => b - a)) {
       const copies = node.lane ? chunkCount : 1;
