@@ -81,6 +81,13 @@ export const loadFrom =
     f.load(name, offset, memory);
   };
 
+/** Changes a number of 32 bits in memory. */
+export function change(f: FunctionBuilder, address: Local, offset: number, next: (now: Push) => Push): void {
+  f.get(address);
+  push(f, next(loadFrom('i32.load', address, offset)));
+  f.store('i32.store', offset);
+}
+
 /** `a` where the condition is not 0; both are computed. */
 export const select =
   (a: Term, b: Term, condition: Term): Push =>

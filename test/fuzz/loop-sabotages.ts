@@ -67,14 +67,14 @@ const LEAVING_LANES: readonly Row[] = [
   [
     'lanes that were on',
     'loops/loop-lowering.ts',
-    "operation('i64.or', this.#mask(base), ",
+    "operation('i64.or', this.state.mask(base), ",
     "operation('i64.or', 0n, ",
   ],
   [
     'lanes that had left',
     'loops/loop-lowering.ts',
-    'this.#mask(base), this.#mask(STATE_OFFSETS.exec));\n      f.get',
-    '0n, this.#mask(STATE_OFFSETS.exec));\n      f.get',
+    'this.state.mask(base), this.state.mask(STATE_OFFSETS.exec));\n      f.get',
+    '0n, this.state.mask(STATE_OFFSETS.exec));\n      f.get',
   ],
   ['lanes that are left', 'loops/loop-lowering.ts', "operation('i64.xor', exec, -1n)", '-1n'],
   ['when the wave leaves', 'loops/loop-body.ts', 'if (until) f.brIf(end);', "if (until) f.op('drop');"],

@@ -4,6 +4,7 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { TraceRun } from '../../base/wave-trace.ts';
+import { change, sum } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { AS_IT_IS, keptModule } from '../lowering/code-store.ts';
@@ -391,12 +392,7 @@ function emitLeader(context: ModuleContext): FunctionBuilder {
 
 /** Adds a constant to the wave's budget. */
 export function addToBudget(f: FunctionBuilder, wave: Local, amount: number): void {
-  f.get(wave);
-  f.get(wave);
-  f.load('i32.load', WAVE_BUDGET);
-  f.i32(amount);
-  f.op('i32.add');
-  f.store('i32.store', WAVE_BUDGET);
+  change(f, wave, WAVE_BUDGET, (budget) => sum(budget, amount));
 }
 
 /**

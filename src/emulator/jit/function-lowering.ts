@@ -4,6 +4,7 @@
  * blocks.
  */
 
+import { change, loadFrom, sub, sum } from '../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../wasm/function.ts';
 import type { VerticalMode } from '../code/emulator-core.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
@@ -165,15 +166,8 @@ class FunctionLowering {
         for (const value of [record, wave, literalBase, next]) f.get(value);
         f.call(this.#state.f);
       });
-    f.get(wave);
-    f.get(wave);
-    f.load('i32.load', WAVE_COMPILED);
-    f.get(budget);
-    f.op('i32.add');
-    f.get(wave);
-    f.load('i32.load', WAVE_BUDGET);
-    f.op('i32.sub');
-    f.store('i32.store', WAVE_COMPILED);
+    const left = loadFrom('i32.load', wave, WAVE_BUDGET);
+    change(f, wave, WAVE_COMPILED, (compiled) => sub(sum(compiled, budget), left));
     if (this.#counts) this.#setBlock(() => f.i32(0));
     if (isApart) this.#emitBlocks();
   }

@@ -1,4 +1,5 @@
 /** One function being emitted: what all its regions use. */
+import { loadFrom, type Push } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import type { ValueType } from '../../../wasm/types.ts';
 import type { Emitter } from '../../lowering/emitter.ts';
@@ -39,6 +40,11 @@ export class FunctionState {
     const { module } = this.context;
     const f = module.function(['i32', 'i32', ...parameters], results, `${this.f.name} ${name}`);
     return new FunctionState(this, f, { wave: f.param(0), literalBase: f.param(1) });
+  }
+
+  /** A mask of the wave from its registers, as i64. */
+  mask(offset: number): Push {
+    return loadFrom(this.spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', this.wave, offset);
   }
 
   pushLiteral(index: number): void {

@@ -1,4 +1,5 @@
 /** What the iterations of a loop cost, and how often each of its instructions ran. */
+import { assign, change, mul, sub, sum } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
 import { emitPcCounts, emitPcSums, emitTaken } from '../../lowering/pc-counts.ts';
@@ -46,31 +47,14 @@ export class LoopAccounts {
     const { f, wave } = this.#state;
     const { graph } = this.#plan;
     const spent = f.local('i32');
-    f.get(longest);
-    f.i32(graph.instructions.length);
-    f.op('i32.mul');
-    f.set(spent);
-    this.#countClasses(graph.instructions, () => f.get(longest));
+    assign(f, spent, mul(longest, graph.instructions.length));
+    this.#countClasses(graph.instructions, longest);
     for (const [skip, { instructions }] of graph.skips.entries()) {
-      f.get(spent);
-      f.get(entered[skip]!);
-      f.i32(instructions.length);
-      f.op('i32.mul');
-      f.op('i32.add');
-      f.set(spent);
-      this.#countClasses(instructions, () => f.get(entered[skip]!));
+      assign(f, spent, sum(spent, mul(entered[skip]!, instructions.length)));
+      this.#countClasses(instructions, entered[skip]!);
     }
-    for (const [at, name] of [
-      [WAVE_BUDGET, 'i32.sub'],
-      [WAVE_LOOPED, 'i32.add'],
-    ] as const) {
-      f.get(wave);
-      f.get(wave);
-      f.load('i32.load', at);
-      f.get(spent);
-      f.op(name);
-      f.store('i32.store', at);
-    }
+    change(f, wave, WAVE_BUDGET, (budget) => sub(budget, spent));
+    change(f, wave, WAVE_LOOPED, (looped) => sum(looped, spent));
     f.free(spent);
   }
 
@@ -114,10 +98,10 @@ export class LoopAccounts {
     emitTaken(f, () => this.#state.pushCounts([latch]), taken);
   }
 
-  /** Instructions that ran as often as `times` pushes. */
-  #countClasses(instructions: readonly Decoded[], times: () => void): void {
+  /** Instructions that ran so many times. */
+  #countClasses(instructions: readonly Decoded[], times: Local): void {
     const { f, wave, context } = this.#state;
     if (!context.countsClasses) return;
-    emitClassCounts(f, wave, classMix(instructions.map(({ step }) => step)), times);
+    emitClassCounts(f, wave, classMix(instructions.map(({ step }) => step)), () => f.get(times));
   }
 }

@@ -2,7 +2,7 @@
  * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in
  * locals, before the next group begins.
  */
-import { loadFrom, operation, type Push, push } from '../../../wasm/expression.ts';
+import { operation, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_SGPRS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -66,7 +66,7 @@ export class LoopLowering {
         f.get(this.#unfit);
         f.brIf(otherwise);
       }
-      push(f, this.#mask(STATE_OFFSETS.exec));
+      push(f, this.state.mask(STATE_OFFSETS.exec));
       f.op('i64.eqz');
       f.brIf(otherwise);
       this.#askDisjoint(otherwise);
@@ -164,17 +164,11 @@ export class LoopLowering {
   #askDisjoint(otherwise: BlockLabel): void {
     const { f } = this.state;
     for (const base of this.plan.graph.disjoint) {
-      push(f, operation('i64.and', this.#mask(base), this.#mask(STATE_OFFSETS.exec)));
+      push(f, operation('i64.and', this.state.mask(base), this.state.mask(STATE_OFFSETS.exec)));
       f.op('i64.eqz');
       f.op('i32.eqz');
       f.brIfRare(otherwise);
     }
-  }
-
-  /** A mask of the wave, from its registers. */
-  #mask(base: number): Push {
-    const { wave, spaces } = this.state;
-    return loadFrom(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', wave, base);
   }
 
   #setLoop(pushRecord: () => void): void {
@@ -401,7 +395,7 @@ export class LoopLowering {
     }
     for (const base of this.plan.leavers) {
       const exec = this.#masks.get(STATE_OFFSETS.exec)!;
-      const mine = operation('i64.or', this.#mask(base), this.#mask(STATE_OFFSETS.exec));
+      const mine = operation('i64.or', this.state.mask(base), this.state.mask(STATE_OFFSETS.exec));
       f.get(wave);
       push(f, operation('i64.and', mine, operation('i64.xor', exec, -1n)));
       f.store(spaces.waveSize === 64 ? 'i64.store' : 'i64.store32', base);

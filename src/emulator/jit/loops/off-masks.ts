@@ -1,5 +1,5 @@
 /** What masks have of lanes that are off when a loop is entered: a function of the masks at that time. */
-import { operation, type Push, push, type Term, zext64 } from '../../../wasm/expression.ts';
+import { operation, type Push, type Term, zext64 } from '../../../wasm/expression.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
@@ -31,16 +31,11 @@ export class OffMasks {
   }
 
   /** The bits of a mask, in lanes that are off only. */
-  push({ f, spaces, wave }: FunctionState, mask: Node, uniform: (node: Node) => Local): Push {
+  push(state: FunctionState, mask: Node, uniform: (node: Node) => Local): Push {
     const bits = this.#bits(mask)!;
-    return () => {
-      push(f, typeof bits === 'bigint' ? bits : bits(uniform));
-      f.get(wave);
-      f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
-      f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
-      f.op('i64.xor');
-      f.op('i64.and');
-    };
+    const all = state.spaces.waveSize === 64 ? -1n : 0xffffffffn;
+    const off = operation('i64.xor', state.mask(STATE_OFFSETS.exec), all);
+    return operation('i64.and', typeof bits === 'bigint' ? bits : bits(uniform), off);
   }
 
   #isKept(node: Node, offset: number): boolean {

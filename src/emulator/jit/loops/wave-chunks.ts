@@ -19,10 +19,10 @@ export function forEachActiveChunk(
   roots: readonly Node[],
   use: ChunkUse,
 ): void {
-  const { f, wave, spaces } = state;
+  const { f } = state;
   const at = new ChunkCursor(state);
   const [exec, nibble] = [f.local('i64'), f.local('i32')];
-  assign(f, exec, loadFrom(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', wave, STATE_OFFSETS.exec));
+  assign(f, exec, state.mask(STATE_OFFSETS.exec));
   const ofWave = [...lanesBehind(roots).flatMap(({ args }) => args), ...roots].filter(({ lane }) => !lane);
   for (const node of ofWave) values.splat(node);
   at.goToFirst();

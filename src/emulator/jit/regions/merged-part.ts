@@ -19,13 +19,13 @@ export function emitMerged(
   regions: readonly Region[],
   emitOne: (region: Region) => Local | undefined,
 ): Local {
-  const { f, wave, literalBase, spaces } = state;
+  const { f, wave, literalBase } = state;
   const condition = f.local('i32');
   const part = mergedPart(state, merged);
   f.block(undefined, (done) => {
     f.block(undefined, (otherwise) => {
       if (isEntryExec(merged.exec!)) {
-        push(f, isNotFull(wave, spaces));
+        push(f, isNotFull(state));
         f.brIf(otherwise);
       }
       f.get(wave);

@@ -3,7 +3,7 @@
  * registers.
  */
 import { assert } from '../../../base/errors.ts';
-import { loadFrom, ne64, type Push, push } from '../../../wasm/expression.ts';
+import { ne64, type Push, push } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import type { AddressSpaces } from '../../lowering/memory-access.ts';
@@ -25,8 +25,7 @@ import { UsualValues } from './usual.ts';
 const allLanes = ({ waveSize }: AddressSpaces): bigint => (waveSize === 64 ? -1n : 0xffffffffn);
 
 /** Whether some lanes are off by the EXEC that is in the wave state. */
-export const isNotFull = (wave: Local, spaces: AddressSpaces): Push =>
-  ne64(loadFrom(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', wave, STATE_OFFSETS.exec), allLanes(spaces));
+export const isNotFull = (state: FunctionState): Push => ne64(state.mask(STATE_OFFSETS.exec), allLanes(state.spaces));
 
 /** Whether a mask is what EXEC was when the region began. */
 export const isEntryExec = (node: Node): boolean =>
@@ -124,10 +123,10 @@ export class RegionLowering {
 
   /** Before anything else is computed: of most waves whose lanes do not suit, some are off. */
   #refuseUnlessFull(otherwise: BlockLabel): void {
-    const { f, wave, spaces } = this.state;
+    const { f, spaces } = this.state;
     const { exec, guards } = this.region;
     // EXEC of a full wave is a constant, and that of others may be on its way to the wave.
-    push(f, guards.length > 0 ? isNotFull(wave, spaces) : ne64(this.#values.local(exec!), allLanes(spaces)));
+    push(f, guards.length > 0 ? isNotFull(this.state) : ne64(this.#values.local(exec!), allLanes(spaces)));
     f.brIf(otherwise);
   }
 
